@@ -1,0 +1,129 @@
+"""How an access touches memory: its type, order, scope, space, cache operator and proxy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+
+
+class ScalarType(StrEnum):
+    """A PTX register or access type."""
+
+    S16 = "s16"
+    U16 = "u16"
+    B16 = "b16"
+    S32 = "s32"
+    U32 = "u32"
+    B32 = "b32"
+    S64 = "s64"
+    U64 = "u64"
+    B64 = "b64"
+    PRED = "pred"
+
+    @property
+    def bits(self) -> int:
+        return 1 if self is ScalarType.PRED else int(self[1:])
+
+    @property
+    def minimum(self) -> int:
+        """The smallest literal a register of this type takes."""
+        return 0 if self is ScalarType.PRED or self[0] == "u" else -(1 << (self.bits - 1))
+
+    @property
+    def maximum(self) -> int:
+        """The largest literal: signed types also take the bit pattern of a negative value."""
+        return int((1 << self.bits) - 1)
+
+    def of_kind(self, kind: str) -> ScalarType:
+        """The type of the same width and another kind: s, u or b."""
+        return ScalarType(f"{kind}{self.bits}")
+
+
+class Scope(IntEnum):
+    """A level of the scope tree, innermost first; accesses and fences name cta, cluster, gpu or sys."""
+
+    WARP = 0
+    CTA = 1
+    CLUSTER = 2
+    KERNEL = 3
+    GPU = 4
+    SYS = 5
+
+    @property
+    def word(self) -> str:
+        """The spelling in an instruction."""
+        return self.name.lower()
+
+
+ACCESS_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+
+
+class Order(StrEnum):
+    """The memory order of an access; a volatile access is a relaxed one of scope sys that no compiler may touch."""
+
+    WEAK = "weak"
+    RELAXED = "relaxed"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+    ACQ_REL = "acq_rel"
+    VOLATILE = "volatile"
+
+    @property
+    def takes_scope(self) -> bool:
+        return self not in (Order.WEAK, Order.VOLATILE)
+
+
+class Space(StrEnum):
+    """Where a variable lives."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+
+
+class CacheOperator(StrEnum):
+    """The cache operators of PTX loads and stores."""
+
+    CA = "ca"
+    CG = "cg"
+    CS = "cs"
+    CV = "cv"
+    LU = "lu"
+    WB = "wb"
+    WT = "wt"
+
+
+LOAD_CACHE_OPERATORS = frozenset({"ca", "cg", "cs", "cv", "lu"})
+STORE_CACHE_OPERATORS = frozenset({"wb", "cg", "cs", "wt"})
+
+
+class Proxy(StrEnum):
+    """The path an access takes to memory."""
+
+    GENERIC = "generic"
+    TEXTURE = "texture"
+    SURFACE = "surface"
+    CONSTANT = "constant"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The attributes every load, store, atomic and reduction has.
+
+    `space` and `cache` are None where the instruction does not say; `scope` is set exactly when the order takes one.
+    """
+
+    type: ScalarType = ScalarType.S32
+    order: Order = Order.WEAK
+    scope: Scope | None = None
+    space: Space | None = None
+    cache: CacheOperator | None = None
+    proxy: Proxy = Proxy.GENERIC
+
+    @property
+    def effective_scope(self) -> Scope | None:
+        """The scope the memory model sees: volatile reaches the whole system, weak has none."""
+        return Scope.SYS if self.order is Order.VOLATILE else self.scope
+
+    @property
+    def strong(self) -> bool:
+        return self.order is not Order.WEAK

@@ -1,0 +1,83 @@
+"""What is wrong with a test, and where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SHOWN_WIDTH = 120  # of a source line in a message; a longer line is shown around the caret
+
+
+class LitmusError(Exception):
+    """Bad input. `line` and `column` count from 1; they are None only for a test that was built by hand."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        source: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.line = line
+        self.column = column
+        self.source = source
+        self.hint = hint
+
+    def __str__(self) -> str:
+        parts = [part for part in (self.path, self.line, self.column) if part is not None]
+        place = ":".join(str(part) for part in parts)
+        first = f"{place}: error: {self.message}" if place else f"error: {self.message}"
+        lines = [first]
+        if self.source is not None and self.column is not None:
+            shown, caret = excerpt(self.source, self.column)
+            lines += [f"  {shown}", f"  {caret}"]
+        if self.hint:
+            lines.append(f"  {self.hint}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A part of a test, for a reader to find in its source.
+
+    `part` is one of test, register, init, instruction, scope tree, memory map, condition, filter, locations;
+    `key` tells which one: (thread, register), a variable, or (thread, index of the instruction).
+    `token` is the text to put the caret under, when it stands there.
+    """
+
+    part: str
+    key: object = None
+    token: str | None = None
+
+
+class InvalidTest(LitmusError):
+    """A test that must not exist: raised when one is built. A reader turns it into a LitmusError with its place."""
+
+    def __init__(self, message: str, place: Place, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.place = place
+
+
+def excerpt(source: str, column: int) -> tuple[str, str]:
+    """The line to show and the caret line below it, both cut to a width a person can read."""
+    start = 0
+    if len(source) > SHOWN_WIDTH:
+        start = max(0, min(column - 1 - SHOWN_WIDTH // 2, len(source) - SHOWN_WIDTH))
+    shown = source[start : start + SHOWN_WIDTH]
+    before = shown[: max(0, column - 1 - start)]
+    caret = "".join("\t" if character == "\t" else " " for character in before) + "^"
+    shown = "".join(character if character.isprintable() or character == "\t" else "\ufffd" for character in shown)
+    return shown, caret
+
+
+def near_name(word: str, known: tuple[str, ...] | list[str]) -> str | None:
+    """`did you mean …?` for a misspelt word, or None when nothing is near."""
+    from difflib import get_close_matches  # costly to import and wanted only on errors
+
+    matches = get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"did you mean {matches[0]!r}?" if matches else None

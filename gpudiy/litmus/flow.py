@@ -1,0 +1,99 @@
+"""Which variables an instruction may touch: addresses followed through registers and memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpudiy.litmus.condition import AddressOf
+from gpudiy.litmus.instruction import (
+    Address,
+    Alu,
+    Atomic,
+    Load,
+    Operand,
+    Reduce,
+    Register,
+    Store,
+    Variable,
+    address_of,
+    destination_of,
+    operands_of,
+)
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.test import Test
+
+Targets = frozenset[str]
+NOTHING: Targets = frozenset()
+
+
+def touched(test: Test) -> tuple[tuple[Targets, ...], ...]:
+    """For every thread and instruction, the variables it may touch; nothing for all but memory instructions."""
+    registers: list[dict[str, Targets]] = [{} for _ in test.threads]
+    for declaration in test.registers:
+        if isinstance(declaration.initial, AddressOf):
+            registers[declaration.thread][declaration.name] = frozenset((declaration.initial.variable,))
+    if _addresses_move(test, registers):
+        _spread(test, registers)
+
+    def targets(thread: int, address: Address | None) -> Targets:
+        if address is None:
+            return NOTHING
+        if isinstance(address, Variable):
+            return frozenset((address.name,))
+        return registers[thread].get(address.name, NOTHING)
+
+    return tuple(
+        tuple(targets(number, address_of(instruction)) for instruction in thread)
+        for number, thread in enumerate(test.threads)
+    )
+
+
+def _addresses_move(test: Test, registers: list[dict[str, Targets]]) -> bool:
+    """Whether an address ever leaves the register it starts in; in most tests none does."""
+    if any(isinstance(entry.value, AddressOf) for entry in test.init):
+        return True
+    for held, thread in zip(registers, test.threads, strict=True):
+        for instruction in thread:
+            destination = destination_of(instruction)
+            if destination is not None and destination.name in held:
+                return True
+            for operand in operands_of(instruction):
+                if isinstance(operand, Variable) or (isinstance(operand, Register) and operand.name in held):
+                    return True
+    return False
+
+
+def _spread(test: Test, registers: list[dict[str, Targets]]) -> None:
+    """Follow addresses to a fixed point, ignoring the order of instructions."""
+    memory: dict[str, Targets] = {
+        entry.variable: frozenset((entry.value.variable,)) for entry in test.init if isinstance(entry.value, AddressOf)
+    }
+    changed = True
+
+    def add(to: dict[str, Targets], key: str, targets: Targets) -> None:
+        nonlocal changed
+        known = to.get(key, NOTHING)
+        if not targets <= known:
+            to[key] = known | targets
+            changed = True
+
+    def value(held: dict[str, Targets], operand: Operand | Address) -> Targets:
+        if isinstance(operand, Variable):
+            return frozenset((operand.name,))
+        return held.get(operand.name, NOTHING) if isinstance(operand, Register) else NOTHING
+
+    while changed:
+        changed = False
+        for held, thread in zip(registers, test.threads, strict=True):
+            for instruction in thread:
+                match instruction:
+                    case Alu():
+                        for source in instruction.sources:
+                            add(held, instruction.destination.name, value(held, source))
+                    case Load() | Store() | Atomic() | Reduce():
+                        for variable in value(held, instruction.address):
+                            if isinstance(instruction, (Load, Atomic)):
+                                add(held, instruction.destination.name, memory.get(variable, NOTHING))
+                            for source in operands_of(instruction):
+                                add(memory, variable, value(held, source))

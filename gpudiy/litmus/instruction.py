@@ -1,0 +1,262 @@
+"""The closed family of instructions a thread is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpudiy.litmus.access import Access, ScalarType, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register of the thread, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Immediate:
+    """A literal."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable of the test; as an operand it stands for its address."""
+
+    name: str
+
+
+Operand = Register | Immediate | Variable
+Address = Register | Variable  # `[r1]`, through a register that holds an address, or `[x]` directly
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """`@p` or, negated, `@!p`."""
+
+    predicate: Register
+    negated: bool = False
+
+
+class AtomicOperation(StrEnum):
+    """What atom and red do to memory; sub, mul and div exist in models only."""
+
+    CAS = "cas"
+    EXCH = "exch"
+    ADD = "add"
+    INC = "inc"
+    DEC = "dec"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+
+
+class AluOperation(StrEnum):
+    """Instructions on registers only."""
+
+    MOV = "mov"
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    DIV = "div"
+    MIN = "min"
+    MAX = "max"
+    AND = "and"
+    OR = "or"
+    XOR = "xor"
+    NOT = "not"
+    SHL = "shl"
+    SHR = "shr"
+    CVT = "cvt"
+    SELP = "selp"
+
+    @property
+    def arity(self) -> int:
+        """How many sources it takes."""
+        if self in (AluOperation.MOV, AluOperation.CVT, AluOperation.NOT):
+            return 1
+        return 3 if self is AluOperation.SELP else 2
+
+
+class Comparison(StrEnum):
+    """Comparisons of setp and of conditions."""
+
+    EQ = "eq"
+    NE = "ne"
+    LT = "lt"
+    LE = "le"
+    GT = "gt"
+    GE = "ge"
+
+
+class FenceKind(StrEnum):
+    """membar is fence.sc of the same scope from sm_70 on, and the only fence before it."""
+
+    MEMBAR = "membar"
+    SC = "sc"
+    ACQ_REL = "acq_rel"
+    ACQUIRE = "acquire"
+    RELEASE = "release"
+
+
+class ProxyFenceKind(StrEnum):
+    """What a fence.proxy orders."""
+
+    ALIAS = "alias"
+    GENERIC = "generic"
+    TEXTURE = "texture"
+    SURFACE = "surface"
+    CONSTANT = "constant"
+    ASYNC = "async"
+    ASYNC_GLOBAL = "async.global"
+    ASYNC_SHARED_CTA = "async.shared::cta"
+    ASYNC_SHARED_CLUSTER = "async.shared::cluster"
+
+
+class BarrierMode(StrEnum):
+    """sync waits for the others, arrive only tells them."""
+
+    SYNC = "sync"
+    ARRIVE = "arrive"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    destination: Register
+    address: Address
+    access: Access = Access()
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    address: Address
+    source: Operand
+    access: Access = Access()
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Atomic:
+    """Reads memory into `destination` and writes what `operation` makes of it; cas takes two sources."""
+
+    operation: AtomicOperation
+    destination: Register
+    address: Address
+    sources: tuple[Operand, ...]
+    access: Access
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """An atomic without a result."""
+
+    operation: AtomicOperation
+    address: Address
+    sources: tuple[Operand, ...]
+    access: Access
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    kind: FenceKind
+    scope: Scope
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyFence:
+    kind: ProxyFenceKind
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A CTA barrier: `identifier` names it, `count` is how many threads take part (None: all of the CTA).
+
+    `instance` keeps apart barrier statements that may never meet although their identifiers are equal.
+    """
+
+    mode: BarrierMode
+    identifier: Operand = Immediate(0)
+    count: Operand | None = None
+    instance: int = 0
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alu:
+    """`source_type` is set for cvt only; the last source of selp is a predicate."""
+
+    operation: AluOperation
+    type: ScalarType
+    destination: Register
+    sources: tuple[Operand, ...]
+    source_type: ScalarType | None = None
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SetPredicate:
+    comparison: Comparison
+    type: ScalarType
+    destination: Register
+    sources: tuple[Operand, Operand]
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    target: str
+    guard: Guard | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    name: str
+
+
+MemoryInstruction = Load | Store | Atomic | Reduce
+Instruction = MemoryInstruction | Fence | ProxyFence | Barrier | Alu | SetPredicate | Branch | Label
+
+
+def guard_of(instruction: Instruction) -> Guard | None:
+    return None if isinstance(instruction, Label) else instruction.guard
+
+
+def destination_of(instruction: Instruction) -> Register | None:
+    """The register the instruction writes."""
+    if isinstance(instruction, (Load, Atomic, Alu, SetPredicate)):
+        return instruction.destination
+    return None
+
+
+def operands_of(instruction: Instruction) -> tuple[Operand, ...]:
+    """The values the instruction reads, without its guard and its address."""
+    match instruction:
+        case Store():
+            return (instruction.source,)
+        case Atomic() | Reduce() | Alu() | SetPredicate():
+            return instruction.sources
+        case Barrier(count=None):
+            return (instruction.identifier,)
+        case Barrier(count=count) if count is not None:
+            return (instruction.identifier, count)
+    return ()
+
+
+def address_of(instruction: Instruction) -> Address | None:
+    """The address a memory instruction touches."""
+    if isinstance(instruction, (Load, Store, Atomic, Reduce)):
+        return instruction.address
+    return None

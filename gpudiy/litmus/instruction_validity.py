@@ -1,0 +1,219 @@
+"""Whether one instruction is legal: its order, scope, cache operator, operands and their types."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import (
+    ACCESS_SCOPES,
+    LOAD_CACHE_OPERATORS,
+    STORE_CACHE_OPERATORS,
+    Access,
+    Order,
+    Proxy,
+    ScalarType,
+    Scope,
+    Space,
+)
+from gpudiy.litmus.instruction import (
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    Branch,
+    Fence,
+    FenceKind,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    guard_of,
+)
+
+Types = dict[str, ScalarType]
+
+ORDERS: dict[type, tuple[Order, ...]] = {
+    Load: (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE),
+    Store: (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE),
+    Atomic: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
+    Reduce: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
+}
+PROXIES: dict[type, tuple[Proxy, ...]] = {
+    Load: tuple(Proxy),
+    Store: (Proxy.GENERIC, Proxy.SURFACE),
+    Atomic: (Proxy.GENERIC, Proxy.SURFACE),
+    Reduce: (Proxy.GENERIC, Proxy.SURFACE),
+}
+MEMBAR_SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with an instruction; `{thread}` in the message stands for its thread."""
+
+    message: str
+    token: str | None = None
+    hint: str | None = None
+
+
+def check_instruction(instruction: Instruction, types: Types) -> Problem | None:
+    """The first problem of an instruction in a thread whose registers have these types."""
+    guard = guard_of(instruction)
+    if guard is not None:
+        problem = _register(guard.predicate, ScalarType.PRED, types)
+        if problem is not None:
+            return problem
+    match instruction:
+        case Load() | Store() | Atomic() | Reduce():
+            return _access(instruction) or _memory_operands(instruction, types)
+        case Fence():
+            return _fence(instruction)
+        case Barrier():
+            return _barrier(instruction, types)
+        case Alu():
+            return _alu(instruction, types)
+        case SetPredicate():
+            return (
+                _register(instruction.destination, ScalarType.PRED, types)
+                or _integer_type(instruction.type)
+                or _operand(instruction.sources[0], instruction.type, types)
+                or _operand(instruction.sources[1], instruction.type, types)
+            )
+        case ProxyFence() | Branch() | Label():
+            return None
+
+
+def access_problem(kind: type, access: Access) -> Problem | None:
+    """Why an instruction of this kind cannot have these attributes."""
+    word = {Load: "ld", Store: "st", Atomic: "atom", Reduce: "red"}[kind]
+    if access.order not in ORDERS[kind]:
+        return Problem(f"{word} cannot be .{access.order}", access.order, _either("orders", ORDERS[kind]))
+    if access.order.takes_scope:
+        if access.scope is None:
+            return Problem(f"{word}.{access.order} needs a scope", access.order, _scopes(ACCESS_SCOPES))
+        if access.scope not in ACCESS_SCOPES:
+            return Problem(f"{word} cannot have scope .{access.scope.word}", access.scope.word, _scopes(ACCESS_SCOPES))
+    elif access.scope is not None:
+        return Problem(f"a {access.order} access takes no scope", access.scope.word)
+    if access.cache is not None:
+        legal = {Load: LOAD_CACHE_OPERATORS, Store: STORE_CACHE_OPERATORS}.get(kind, frozenset())
+        if access.cache not in legal:
+            return Problem(f"{word} cannot have cache operator .{access.cache}", access.cache)
+        if access.order is not Order.WEAK:
+            return Problem(f"a {access.order} access takes no cache operator", access.cache)
+        if access.proxy is not Proxy.GENERIC:
+            return Problem(f"an access through the {access.proxy} proxy takes no cache operator", access.cache)
+    if access.proxy not in PROXIES[kind]:
+        return Problem(f"{word} cannot go through the {access.proxy} proxy")
+    if access.proxy is not Proxy.GENERIC and access.space is Space.SHARED:
+        return Problem(f"an access through the {access.proxy} proxy cannot be .shared", "shared")
+    if access.type is ScalarType.PRED:
+        return Problem("a predicate cannot be accessed in memory", "pred")
+    if kind in (Atomic, Reduce) and access.type.bits == 16:
+        return Problem(f"{word} cannot have type .{access.type}", access.type)
+    return None
+
+
+def _access(instruction: MemoryInstruction) -> Problem | None:
+    return access_problem(type(instruction), instruction.access)
+
+
+def _either(what: str, choices: tuple[str, ...]) -> str:
+    return f"{what} it can have: " + ", ".join(choices)
+
+
+def _scopes(scopes: tuple[Scope, ...]) -> str:
+    return _either("scopes", tuple(scope.word for scope in scopes))
+
+
+def _memory_operands(instruction: MemoryInstruction, types: Types) -> Problem | None:
+    needed = instruction.access.type
+    problem = None
+    if isinstance(instruction.address, Register) and instruction.address.name not in types:
+        return _undeclared(instruction.address)
+    if isinstance(instruction, (Load, Atomic)):
+        problem = _register(instruction.destination, needed, types)
+    if isinstance(instruction, Store):
+        return _operand(instruction.source, needed, types)
+    if isinstance(instruction, (Atomic, Reduce)):
+        wanted = 2 if instruction.operation is AtomicOperation.CAS else 1
+        if len(instruction.sources) != wanted:
+            return Problem(f"{instruction.operation} takes {wanted} value{'s'[: wanted - 1]}", instruction.operation)
+        if isinstance(instruction, Reduce) and instruction.operation in (AtomicOperation.CAS, AtomicOperation.EXCH):
+            return Problem(f"red has no {instruction.operation}: it returns nothing", instruction.operation)
+        for source in instruction.sources:
+            problem = problem or _operand(source, needed, types)
+    return problem
+
+
+def _fence(fence: Fence) -> Problem | None:
+    scopes = MEMBAR_SCOPES if fence.kind is FenceKind.MEMBAR else ACCESS_SCOPES
+    if fence.scope not in scopes:
+        word = "membar" if fence.kind is FenceKind.MEMBAR else "fence"
+        return Problem(f"{word} cannot have scope .{fence.scope.word}", fence.scope.word, _scopes(scopes))
+    return None
+
+
+def _barrier(barrier: Barrier, types: Types) -> Problem | None:
+    for operand in (barrier.identifier, barrier.count):
+        if isinstance(operand, Immediate) and operand.value < 0:
+            return Problem("a barrier takes no negative number", str(operand.value))
+        if operand is not None:
+            problem = _operand(operand, ScalarType.B32, types)
+            if problem is not None:
+                return problem
+    return Problem("a barrier instance is a number from 0 on") if barrier.instance < 0 else None
+
+
+def _alu(alu: Alu, types: Types) -> Problem | None:
+    operation = alu.operation
+    if len(alu.sources) != operation.arity:
+        return Problem(f"{operation} takes {operation.arity} source operands", operation)
+    if (alu.source_type is not None) != (operation is AluOperation.CVT):
+        return Problem("cvt, and no other instruction, names two types", operation)
+    needed = [alu.source_type or alu.type] * operation.arity
+    if operation in (AluOperation.SHL, AluOperation.SHR):
+        needed[1] = ScalarType.B32
+    if operation is AluOperation.SELP:
+        needed[2] = ScalarType.PRED
+    problem = _register(alu.destination, alu.type, types)
+    for source, type in zip(alu.sources, needed, strict=True):
+        problem = problem or _operand(source, type, types)
+    return problem
+
+
+def _integer_type(type: ScalarType) -> Problem | None:
+    return Problem("predicates cannot be compared", "pred") if type is ScalarType.PRED else None
+
+
+def _operand(operand: Operand, needed: ScalarType, types: Types) -> Problem | None:
+    if isinstance(operand, Register):
+        return _register(operand, needed, types)
+    if isinstance(operand, Immediate):
+        if not -(1 << (needed.bits - 1)) <= operand.value <= needed.maximum:
+            return Problem(f"{operand.value} does not fit .{needed}")
+        return None
+    if needed.bits < 32:
+        return Problem(f"type mismatch: the address of {operand.name} does not fit .{needed}", operand.name)
+    return None
+
+
+def _register(register: Register, needed: ScalarType, types: Types) -> Problem | None:
+    declared = types.get(register.name)
+    if declared is None:
+        return _undeclared(register)
+    if declared.bits != needed.bits:
+        return Problem(f"type mismatch: {register.name} is .{declared}, the instruction needs .{needed}", register.name)
+    return None
+
+
+def _undeclared(register: Register) -> Problem:
+    return Problem(f"register {register.name} of {{thread}} is not declared", register.name)

@@ -1,0 +1,46 @@
+"""Memory maps: the space of every variable, and which variables are other names of one location."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import Proxy, Space
+
+
+@dataclass(frozen=True, slots=True)
+class MappedVariable:
+    """A variable and its space; `aliases` is the variable whose location it shares, `proxy` the path it is meant for."""
+
+    name: str
+    space: Space = Space.GLOBAL
+    aliases: str | None = None
+    proxy: Proxy = Proxy.GENERIC
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryMap:
+    """The variables of a test, in the order in which they are written.
+
+    A map is `symbolic` when the spaces that instructions name contradict it, as in some tests of the 2015 simulator:
+    a model can decide such a test, but no harness can place it.
+    """
+
+    variables: tuple[MappedVariable, ...]
+    symbolic: bool = False
+
+    def space_of(self, name: str) -> Space | None:
+        return next((variable.space for variable in self.variables if variable.name == name), None)
+
+    def location_of(self, name: str) -> str:
+        """The variable that stands for the location of `name`: itself, or the end of its chain of aliases."""
+        targets = {variable.name: variable.aliases for variable in self.variables}
+        for _ in targets:
+            target = targets.get(name)
+            if target is None:
+                return name
+            name = target
+        return name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(variable.name for variable in self.variables)

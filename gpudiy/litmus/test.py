@@ -1,0 +1,75 @@
+"""`Test`: a whole litmus test, the only currency between the rooms of gpudiy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import Condition, Expression, Observable, Value, observables
+from gpudiy.litmus.instruction import Instruction
+from gpudiy.litmus.memory_map import MemoryMap
+from gpudiy.litmus.scope_tree import ScopeTree
+
+Thread = tuple[Instruction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterDeclaration:
+    """A register of a thread, its type, and what it holds at the start: a value, or the address of a variable."""
+
+    thread: int
+    name: str
+    type: ScalarType
+    initial: Value = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InitialMemory:
+    """What a variable holds at the start; variables that are not mentioned hold 0."""
+
+    variable: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test that exists is valid: building an invalid one raises `InvalidTest`.
+
+    `filter` limits the executions that count; `locations` are shown with the outcomes although the condition does
+    not mention them. `cycle` names the edges the test was made from, if it was.
+    """
+
+    __test__: ClassVar[bool] = False  # keeps pytest from collecting the class
+
+    name: str
+    threads: tuple[Thread, ...]
+    registers: tuple[RegisterDeclaration, ...]
+    init: tuple[InitialMemory, ...]
+    scope_tree: ScopeTree
+    memory_map: MemoryMap
+    condition: Condition
+    doc: str = ""
+    cycle: str = ""
+    filter: Expression | None = None
+    locations: tuple[Observable, ...] = ()
+
+    def __post_init__(self) -> None:
+        from gpudiy.litmus.validity import validate  # it needs the class itself
+
+        validate(self)
+
+    @property
+    def observed(self) -> tuple[Observable, ...]:
+        """What an outcome of this test consists of: what the condition, the filter and the locations mention."""
+        seen = dict.fromkeys(observables(self.condition.expression))
+        if self.filter is not None:
+            seen.update(dict.fromkeys(observables(self.filter)))
+        seen.update(dict.fromkeys(self.locations))
+        return tuple(seen)
+
+    def registers_of(self, thread: int) -> tuple[RegisterDeclaration, ...]:
+        return tuple(declaration for declaration in self.registers if declaration.thread == thread)
+
+    def initial_value(self, variable: str) -> Value:
+        return next((entry.value for entry in self.init if entry.variable == variable), 0)
