@@ -128,11 +128,14 @@ class BarrierMode(StrEnum):
     ARRIVE = "arrive"
 
 
+PLAIN = Access()
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     destination: Register
     address: Address
-    access: Access = Access()
+    access: Access = PLAIN
     guard: Guard | None = None
 
 
@@ -140,7 +143,7 @@ class Load:
 class Store:
     address: Address
     source: Operand
-    access: Access = Access()
+    access: Access = PLAIN
     guard: Guard | None = None
 
 

@@ -46,6 +46,12 @@ ORDERS: dict[type, tuple[Order, ...]] = {
     Atomic: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
     Reduce: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
 }
+CACHE_OPERATORS: dict[type, frozenset[str]] = {
+    Load: LOAD_CACHE_OPERATORS,
+    Store: STORE_CACHE_OPERATORS,
+    Atomic: frozenset(),
+    Reduce: frozenset(),
+}
 PROXIES: dict[type, tuple[Proxy, ...]] = {
     Load: tuple(Proxy),
     Store: (Proxy.GENERIC, Proxy.SURFACE),
@@ -104,7 +110,7 @@ def access_problem(kind: type, access: Access) -> Problem | None:
     elif access.scope is not None:
         return Problem(f"a {access.order} access takes no scope", access.scope.word)
     if access.cache is not None:
-        legal = {Load: LOAD_CACHE_OPERATORS, Store: STORE_CACHE_OPERATORS}.get(kind, frozenset())
+        legal = CACHE_OPERATORS[kind]
         if access.cache not in legal:
             return Problem(f"{word} cannot have cache operator .{access.cache}", access.cache)
         if access.order is not Order.WEAK:

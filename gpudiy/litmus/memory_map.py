@@ -9,7 +9,7 @@ from gpudiy.litmus.access import Proxy, Space
 
 @dataclass(frozen=True, slots=True)
 class MappedVariable:
-    """A variable and its space; `aliases` is the variable whose location it shares, `proxy` the path it is meant for."""
+    """A variable and its space; `aliases` is a variable whose location it shares, `proxy` the path it is for."""
 
     name: str
     space: Space = Space.GLOBAL

@@ -5,11 +5,22 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gpudiy.litmus.access import ScalarType, Scope, Space
+from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, Expression, FinalRegister, FinalVariable, Value, comparisons
 from gpudiy.litmus.errors import InvalidTest, Place, near_name
 from gpudiy.litmus.flow import Targets, touched
-from gpudiy.litmus.instruction import Branch, Label, Load, Register, Variable, address_of, operands_of
+from gpudiy.litmus.instruction import (
+    Atomic,
+    Branch,
+    Label,
+    Load,
+    Reduce,
+    Register,
+    Store,
+    Variable,
+    address_of,
+    operands_of,
+)
 from gpudiy.litmus.instruction_validity import check_instruction
 
 if TYPE_CHECKING:
@@ -50,25 +61,20 @@ def check_spaces(test: Test, targets: tuple[tuple[Targets, ...], ...]) -> None:
     for number, thread in enumerate(test.threads):
         cta = test.scope_tree.placements[number].cta
         for index, instruction in enumerate(thread):
+            if not isinstance(instruction, (Load, Store, Atomic, Reduce)):
+                continue
+            named = instruction.access.space
+            place = Place("instruction", (number, index), instruction.address.name)
             for name in targets[number][index]:
                 space = spaces[name]
-                if isinstance(instruction, (Label, Branch)):
-                    continue
-                named = getattr(getattr(instruction, "access", None), "space", None)
-                place = Place("instruction", (number, index), _base_name(instruction))
                 if named is not None and named is not space:
                     raise InvalidTest(f"a .{named} access to {name}, which the memory map puts in {space} space", place)
                 if space is Space.SHARED and users.setdefault(name, cta) != cta:
                     raise InvalidTest(
                         f"{name} is in shared space but threads of two CTAs use it",
                         place,
-                        hint="every CTA has shared memory of its own: put the threads in one CTA, or the variable in global space",
+                        hint="every CTA has shared memory of its own: put the threads in one CTA, or use global space",
                     )
-
-
-def _base_name(instruction: object) -> str | None:
-    address = getattr(instruction, "address", None)
-    return address.name if isinstance(address, (Register, Variable)) else None
 
 
 def _check_scope_tree(test: Test) -> None:
@@ -213,12 +219,13 @@ def _check_widths(test: Test, targets: tuple[tuple[Targets, ...], ...]) -> None:
     for number, thread in enumerate(test.threads):
         for index, instruction in enumerate(thread):
             for name in targets[number][index]:
-                access = getattr(instruction, "access", None)
-                location = test.memory_map.location_of(name) if test.memory_map.variables else name
-                if access is not None and widths.setdefault(location, access.type.bits) != access.type.bits:
+                assert isinstance(instruction, (Load, Store, Atomic, Reduce))
+                bits = instruction.access.type.bits
+                width = widths.setdefault(test.memory_map.location_of(name), bits)
+                if width != bits:
                     raise InvalidTest(
-                        f"type mismatch: {name} is accessed both as {widths[location]} and as {access.type.bits} bits",
-                        Place("instruction", (number, index), str(access.type)),
+                        f"type mismatch: {name} is accessed both as {width} and as {bits} bits",
+                        Place("instruction", (number, index), instruction.access.type),
                     )
 
 
@@ -228,21 +235,25 @@ def _check_expression(test: Test, types: list[Types], expression: Expression, pa
             if isinstance(term, (FinalRegister, FinalVariable)):
                 _check_observable(test, types, term, part)
             elif isinstance(term, AddressOf) and term.variable not in test.memory_map.names:
-                raise InvalidTest(f"the {part} names {term.variable}, which is not there", Place(part, None, term.variable))
+                raise InvalidTest(
+                    f"the {part} names {term.variable}, which is not there", Place(part, None, term.variable)
+                )
 
 
 def _check_observable(test: Test, types: list[Types], term: FinalRegister | FinalVariable, part: str) -> None:
-    place = Place(part, None, term.name)
     if isinstance(term, FinalVariable):
+        place = Place(part, None, term.name)
         if term.name not in test.memory_map.names:
             raise InvalidTest(
                 f"the {part} names {term.name}, which is not a variable of the test",
                 place,
                 hint=near_name(term.name, test.memory_map.names),
             )
-    elif not 0 <= term.thread < len(test.threads):
+        return
+    place = Place(part, None, f"{term.thread}:{term.name}")
+    if not 0 <= term.thread < len(test.threads):
         raise InvalidTest(f"the {part} names thread P{term.thread}, which is not there", place)
-    elif term.name not in types[term.thread]:
+    if term.name not in types[term.thread]:
         raise InvalidTest(
             f"the {part} names {term.name}, which is not a register of P{term.thread}",
             place,

@@ -1,0 +1,41 @@
+# Every target does its own set-up in a local virtual environment: uv where it is there, else venv and pip.
+.PHONY: demo test check-all bench lint clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+PYTHON := $(shell for python in python3.13 python3.12 python3.11 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$python; break; }; done)
+
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "make: gpudiy needs Python 3.11 or later on the PATH" >&2; exit 2; }
+	@if command -v uv >/dev/null 2>&1; then \
+		uv venv --quiet --allow-existing --python "$(PYTHON)" $(VENV) && \
+		uv pip install --quiet --python $(BIN)/python -e '.[dev,all]'; \
+	else \
+		$(PYTHON) -m venv $(VENV) && \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,all]'; \
+	fi
+	@touch $@
+
+demo: $(READY)
+	@$(BIN)/python bench/demo.py
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -m 'not heavy'
+
+check-all: $(READY)
+	$(BIN)/pytest -m heavy
+
+bench: $(READY)
+	$(BIN)/python bench/litmus.py
+
+clean:
+	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,7 @@
+"""`python -m gpudiy`."""
+
+import sys
+
+from gpudiy.cli import main
+
+sys.exit(main())

@@ -1,0 +1,61 @@
+"""The command line: `gpudiy VERB …`, one module a verb, each imported only when its verb is used."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from importlib import import_module
+
+from gpudiy import __version__
+
+VERBS = {
+    "show": "draw tests: their threads, scope tree and condition",
+    "check": "read tests and report every one that is not valid",
+    "convert": "print tests in another format",
+}
+
+DONE, NO, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb and return its exit code: 0 fine, 1 the answer is no, 2 bad input, 3 a device or tool failed."""
+    words = sys.argv[1:] if arguments is None else arguments
+    try:
+        if words and words[0] in VERBS:
+            return run_verb(words[0], words[1:])
+        parser = _parser()
+        parser.parse_args(words)
+        parser.print_help(sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("gpudiy: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+        return DONE
+
+
+def run_verb(verb: str, arguments: list[str]) -> int:
+    module = import_module(f"gpudiy.cli.{verb}")
+    parser = ArgumentParser(
+        prog=f"gpudiy {verb}",
+        description=VERBS[verb][0].upper() + VERBS[verb][1:] + ".",
+        epilog=module.EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    result: int = module.run(parser.parse_args(arguments))
+    return result
+
+
+def _parser() -> ArgumentParser:
+    verbs = "\n".join(f"  {verb:<10}{what}" for verb, what in VERBS.items())
+    parser = ArgumentParser(
+        prog="gpudiy",
+        description="Find out what the memory models of GPUs really are.",
+        epilog=f"verbs:\n{verbs}\n\n`gpudiy VERB --help` tells about one of them.",
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"gpudiy {__version__}")
+    parser.add_argument("verb", metavar="VERB", nargs="?", choices=VERBS, help="what to do, see below")
+    return parser

@@ -1,0 +1,77 @@
+"""`gpudiy check`: read tests and report every bad file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from gpudiy.cli.progress import progress
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.test import Test
+
+SYMBOLIC = "instructions name other spaces than the memory map: models can decide this test, no harness can place it"
+EPILOG = "exit code: 0 all tests are valid, 2 some are not"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
+    parser.add_argument("--json", action="store_true", help="print a JSON line for every test and every bad file")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the errors only")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.sources import find_sources, load_tests
+
+    sources: list[str] = []
+    bad = tests = 0
+    for path in arguments.paths:
+        try:
+            sources += find_sources([path])
+        except LitmusError as error:
+            bad += 1
+            _report(error, arguments.json)
+    for source in progress(sources, "files checked", arguments.quiet):
+        try:
+            for test in load_tests(source):
+                tests += 1
+                if test.memory_map.symbolic:
+                    print(f"{source}: warning: {SYMBOLIC}", file=sys.stderr)
+                if arguments.json:
+                    print(json.dumps(_described(source, test)))
+        except LitmusError as error:
+            bad += 1
+            _report(error, arguments.json)
+    if not arguments.quiet and not arguments.json:
+        print(_summary(tests, len(sources), bad))
+    return 2 if bad else 0
+
+
+def _summary(tests: int, files: int, bad: int) -> str:
+    found = f"{tests:,} test{'s' * (tests != 1)} in {files:,} file{'s' * (files != 1)}"
+    return f"{found}: {bad:,} bad" if bad else f"{found}: all valid"
+
+
+def _report(error: LitmusError, as_json: bool) -> None:
+    if as_json:
+        place = {"file": error.path, "line": error.line, "column": error.column}
+        print(json.dumps({**place, "valid": False, "error": error.message}))
+    print(error, file=sys.stderr)
+
+
+def _described(source: str, test: Test) -> dict[str, object]:
+    from gpudiy.litmus.content import content_hash
+    from gpudiy.litmus.shape import shape_hash
+
+    return {
+        "file": source,
+        "valid": True,
+        "name": test.name,
+        "threads": len(test.threads),
+        "content_hash": content_hash(test),
+        "shape_hash": shape_hash(test),
+    }

@@ -1,0 +1,85 @@
+"""`gpudiy convert`: print tests in another format."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from gpudiy.cli.progress import progress
+
+FORMATS = ("canonical", "herd", "dat3m")
+EPILOG = """\
+formats:
+  canonical  the format of gpu-diy, which can say everything
+  herd       the format of the original gpu-litmus and the 2015 herd
+  dat3m      the PTX format of Dat3M
+
+A test that a format has no words for is an error, never a different test. --modern first rewrites old spellings as
+what they mean from sm_70 on: no cache operators, volatile as relaxed.sys, membar as fence.sc.
+
+exit code: 0 all tests are converted, 2 some are not"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
+    parser.add_argument("--to", choices=FORMATS, default="canonical", help="the format to print (default: %(default)s)")
+    parser.add_argument("--modern", action="store_true", help="rewrite old spellings in the words of sm_70 and later")
+    parser.add_argument("-o", "--output", metavar="DIR", default="-", help="write a file for each source into DIR")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.print_dat3m import CannotExpress
+    from gpudiy.litmus.sources import find_sources, load_tests
+
+    try:
+        sources = list(find_sources(arguments.paths))
+    except LitmusError as error:
+        print(error, file=sys.stderr)
+        return 2
+    writer = _to_stream if arguments.output == "-" else _ToDirectory(Path(arguments.output), sources)
+    bad = 0
+    for source in progress(sources, "files converted", quiet=arguments.output == "-" and not sys.stderr.isatty()):
+        try:
+            texts = [_printed(test, arguments) for test in load_tests(source)]
+            writer(source, texts)
+        except LitmusError as error:
+            bad += 1
+            print(error, file=sys.stderr)
+        except CannotExpress as cannot:
+            bad += 1
+            print(f"{source}: error: the {arguments.to} format cannot express {cannot}", file=sys.stderr)
+        except OSError as error:
+            print(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}", file=sys.stderr)
+            return 2
+    return 2 if bad else 0
+
+
+def _printed(test: object, arguments: Namespace) -> str:
+    from gpudiy.litmus.printer import Format, modernised, print_test
+    from gpudiy.litmus.test import Test
+
+    assert isinstance(test, Test)
+    return print_test(modernised(test) if arguments.modern else test, Format(arguments.to))
+
+
+def _to_stream(_source: str, texts: list[str]) -> None:
+    for text in texts:
+        print(text)
+
+
+class _ToDirectory:
+    """A file for each source, at its place below what all sources have in common."""
+
+    def __init__(self, directory: Path, sources: list[str]) -> None:
+        self.directory = directory
+        files = [source for source in sources if source != "-"]
+        self.common = os.path.commonpath([Path(file).resolve().parent for file in files]) if files else "."
+
+    def __call__(self, source: str, texts: list[str]) -> None:
+        from gpudiy.cli.output import write_whole
+
+        name = "stdin.litmus" if source == "-" else Path(source).resolve().relative_to(self.common)
+        write_whole(self.directory / name, "\n".join(texts))

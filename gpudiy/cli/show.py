@@ -1,0 +1,48 @@
+"""`gpudiy show`: draw tests for a person."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+EPILOG = "exit code: 0 all tests are shown, 2 some cannot be read"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
+    parser.add_argument(
+        "--color", choices=("auto", "always", "never"), default="auto", help="colour (default: on a terminal)"
+    )
+    parser.add_argument("--hashes", action="store_true", help="show the content hash and the shape hash too")
+
+
+def run(arguments: Namespace) -> int:
+    from rich.console import Console
+
+    from gpudiy.cli.drawing import drawn
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.sources import find_sources, load_tests
+
+    console = Console(
+        force_terminal={"auto": None, "always": True, "never": False}[arguments.color],
+        no_color=True if arguments.color == "never" else None,
+        highlight=False,
+        soft_wrap=True,
+    )
+    try:
+        sources = list(find_sources(arguments.paths))
+    except LitmusError as error:
+        print(error, file=sys.stderr)
+        return 2
+    bad = shown = 0
+    for source in sources:
+        try:
+            for test in load_tests(source):
+                if shown:
+                    console.print()
+                console.print(drawn(test, arguments.hashes))
+                shown += 1
+        except LitmusError as error:
+            bad += 1
+            print(error, file=sys.stderr)
+    return 2 if bad else 0

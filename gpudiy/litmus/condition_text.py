@@ -1,0 +1,65 @@
+"""Conditions as text."""
+
+from __future__ import annotations
+
+from gpudiy.litmus.condition import (
+    AddressOf,
+    And,
+    Compare,
+    Constant,
+    Expression,
+    FinalRegister,
+    Implies,
+    Not,
+    Or,
+    Term,
+)
+from gpudiy.litmus.instruction import Comparison
+
+SYMBOLS = {
+    Comparison.EQ: "=",
+    Comparison.NE: "!=",
+    Comparison.LT: "<",
+    Comparison.LE: "<=",
+    Comparison.GT: ">",
+    Comparison.GE: ">=",
+}
+DAT3M_SYMBOLS = {comparison: f" {'==' if symbol == '=' else symbol} " for comparison, symbol in SYMBOLS.items()}
+
+
+def expression_text(expression: Expression, *, dat3m: bool = False) -> str:
+    """The expression, with parentheses around every inner one that is not a comparison."""
+    match expression:
+        case Compare(comparison=comparison, left=left, right=right):
+            symbol = (DAT3M_SYMBOLS if dat3m else SYMBOLS)[comparison]
+            return f"{term_text(left, dat3m=dat3m)}{symbol}{term_text(right, dat3m=dat3m)}"
+        case Not(inner=inner):
+            return f"not {_inner(inner, dat3m)}"
+        case And(parts=()):
+            return "true"
+        case Or(parts=()):
+            return "false"
+        case And(parts=parts):
+            return " /\\ ".join(_inner(part, dat3m) for part in parts)
+        case Or(parts=parts):
+            return " \\/ ".join(_inner(part, dat3m) for part in parts)
+        case Implies(premise=premise, conclusion=conclusion):
+            return f"{_inner(premise, dat3m)} => {_inner(conclusion, dat3m)}"
+
+
+def term_text(term: Term, *, dat3m: bool = False) -> str:
+    match term:
+        case FinalRegister(thread=thread, name=name):
+            return f"{'P' if dat3m else ''}{thread}:{name}"
+        case Constant(value=value):
+            return str(value)
+        case AddressOf(variable=variable):
+            return f"&{variable}"
+        case _:
+            return term.name
+
+
+def _inner(expression: Expression, dat3m: bool) -> str:
+    text = expression_text(expression, dat3m=dat3m)
+    plain = isinstance(expression, Compare) or expression in (And(()), Or(()))
+    return text if plain else f"({text})"

@@ -1,0 +1,289 @@
+"""From the text of a PTX instruction to the instruction it is: opcodes and their modifiers, in any order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.errors import near_name
+from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
+from gpudiy.litmus.instruction import (
+    Address,
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    BarrierMode,
+    Branch,
+    Comparison,
+    Fence,
+    FenceKind,
+    Guard,
+    Immediate,
+    Instruction,
+    Load,
+    Operand,
+    ProxyFence,
+    ProxyFenceKind,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+)
+
+Types = Mapping[str, ScalarType]
+Kind = TypeVar("Kind")
+
+TYPES = {type.value: type for type in ScalarType}
+ORDERS = {order.value: order for order in Order}
+SCOPES = {scope.word: scope for scope in (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)}
+SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "shared::cta": Space.SHARED}
+CACHES = {cache.value: cache for cache in CacheOperator}
+OPERATIONS = {operation.value: operation for operation in AtomicOperation}
+COMPARISONS = {comparison.value: comparison for comparison in Comparison}
+FENCE_KINDS = {kind.value: kind for kind in FenceKind if kind is not FenceKind.MEMBAR}
+PROXY_FENCES = {kind.value: kind for kind in ProxyFenceKind}
+MODES = {mode.value: mode for mode in BarrierMode}
+
+LOADS = {"ld": Proxy.GENERIC, "tld": Proxy.TEXTURE, "suld": Proxy.SURFACE, "cold": Proxy.CONSTANT}
+STORES = {"st": Proxy.GENERIC, "sust": Proxy.SURFACE}
+ATOMICS = {"atom": Proxy.GENERIC, "suatom": Proxy.SURFACE}
+REDUCTIONS = {"red": Proxy.GENERIC, "sured": Proxy.SURFACE}
+ALU = {operation.value: operation for operation in AluOperation}
+OPCODES = (*LOADS, *STORES, *ATOMICS, *REDUCTIONS, *ALU, "membar", "fence", "bar", "barrier", "setp", "bra")
+
+BITWISE_ATOMICS = frozenset({"cas", "exch", "and", "or", "xor"})
+BITWISE_ALU = frozenset({"and", "or", "xor", "not", "shl"})
+
+
+class Modifiers:
+    """The dotted words after an opcode, taken out one kind at a time; what is left at the end is unknown."""
+
+    def __init__(self, raw: RawInstruction) -> None:
+        self.opcode = raw.opcode[0]
+        self.words = list(raw.opcode[1:])
+        self.text = ".".join(raw.opcode)
+
+    def take(self, what: str, table: Mapping[str, Kind]) -> Kind | None:
+        found = [word for word in self.words if word in table]
+        if len(found) > 1:
+            raise SyntaxProblem(f"{self.text} names two {what}s: .{found[0]} and .{found[1]}", token=found[1])
+        if not found:
+            return None
+        self.words.remove(found[0])
+        return table[found[0]]
+
+    def need(self, what: str, table: Mapping[str, Kind]) -> Kind:
+        found = self.take(what, table)
+        if found is None:
+            word = self.words[0] if self.words else None
+            problem = f"unknown {what} .{word} in {self.text}" if word else f"{self.opcode} needs a {what}"
+            hint = (near_name(word, list(table)) if word else None) or f"{what}s: " + ", ".join(table)
+            raise SyntaxProblem(problem, token=word, hint=hint)
+        return found
+
+    def finish(self, *tables: Mapping[str, object]) -> None:
+        if self.words:
+            word = self.words[0]
+            known = word in EVERY_MODIFIER
+            message = f"{self.opcode} cannot have .{word}" if known else f"unknown modifier .{word} in {self.text}"
+            hint = None if known else near_name(word, [name for table in tables for name in table])
+            raise SyntaxProblem(message, token=word, hint=hint)
+
+
+EVERY_MODIFIER = frozenset((*TYPES, *ORDERS, *SCOPES, *SPACES, *CACHES, *OPERATIONS, *FENCE_KINDS))
+
+
+def build_instruction(raw: RawInstruction, types: Types, variables: frozenset[str]) -> Instruction:
+    """The instruction of a PTX cell in a thread whose registers have these types."""
+    modifiers = Modifiers(raw)
+    opcode = modifiers.opcode
+    guard = None if raw.guard is None else Guard(Register(raw.guard), raw.negated)
+    resolver = Operands(raw, types, variables)
+    if opcode in LOADS:
+        access = _access(modifiers, resolver, LOADS[opcode], Order.WEAK)
+        destination, address = resolver.take("register", "address")
+        return Load(resolver.register(destination), resolver.address(address), access, guard)
+    if opcode in STORES:
+        access = _access(modifiers, resolver, STORES[opcode], Order.WEAK)
+        address, source = resolver.take("address", "value")
+        return Store(resolver.address(address), resolver.value(source), access, guard)
+    if opcode in ATOMICS or opcode in REDUCTIONS:
+        return _atomic(modifiers, resolver, guard)
+    if opcode in ("membar", "fence"):
+        return _fence(modifiers, resolver, guard)
+    if opcode in ("bar", "barrier"):
+        return _barrier(modifiers, resolver, guard)
+    if opcode == "setp":
+        comparison = modifiers.need("comparison", COMPARISONS)
+        type = _type(modifiers, resolver)
+        modifiers.finish(COMPARISONS, TYPES)
+        destination, left, right = resolver.take("register", "value", "value")
+        ordered = comparison not in (Comparison.EQ, Comparison.NE)
+        type = type.of_kind("s") if ordered and type[0] == "b" else type
+        return SetPredicate(
+            comparison, type, resolver.register(destination), (resolver.value(left), resolver.value(right)), guard
+        )
+    if opcode == "bra":
+        modifiers.words = [word for word in modifiers.words if word != "uni"]
+        modifiers.finish()
+        (target,) = resolver.take("label")
+        return Branch(target.text, guard)
+    if opcode in ALU:
+        return _alu(modifiers, resolver, guard)
+    raise SyntaxProblem(f"unknown operator {opcode!r}", token=opcode, hint=near_name(opcode, OPCODES))
+
+
+class Operands:
+    """The operands of one instruction, and what the names in them are."""
+
+    def __init__(self, raw: RawInstruction, types: Types, variables: frozenset[str]) -> None:
+        self.opcode = raw.opcode[0]
+        self.operands = raw.operands
+        self.types = types
+        self.variables = variables
+
+    def take(self, *expected: str) -> tuple[RawOperand, ...]:
+        if len(self.operands) != len(expected):
+            listed = ", ".join(f"[{what}]" if what == "address" else what for what in expected) or "no operands"
+            raise SyntaxProblem(f"{self.opcode} takes {listed}, not {len(self.operands)} operands")
+        return self.operands
+
+    def register(self, operand: RawOperand) -> Register:
+        if operand.kind != "name" or (operand.text in self.variables and operand.text not in self.types):
+            raise SyntaxProblem(f"{self.opcode} needs a register here, not {_shown(operand)}", token=operand.text)
+        return Register(operand.text)
+
+    def address(self, operand: RawOperand) -> Address:
+        if operand.kind != "address":
+            raise SyntaxProblem(
+                f"{self.opcode} needs an address such as [x] here, not {_shown(operand)}", token=operand.text
+            )
+        return self.named(operand.text)
+
+    def value(self, operand: RawOperand) -> Operand:
+        if operand.kind == "number":
+            return Immediate(operand.value)
+        if operand.kind == "address":
+            raise SyntaxProblem(f"{self.opcode} cannot take {_shown(operand)} here", token=operand.text)
+        return Variable(operand.text) if operand.kind == "address-of" else self.named(operand.text)
+
+    def named(self, name: str) -> Register | Variable:
+        if name in self.types or name not in self.variables:
+            return Register(name)
+        return Variable(name)
+
+    def common_type(self) -> ScalarType:
+        """The type an instruction without one has: that of its first register that is not a predicate."""
+        for operand in self.operands:
+            type = self.types.get(operand.text) if operand.kind == "name" else None
+            if type is not None and type is not ScalarType.PRED:
+                return type
+        return ScalarType.S32
+
+
+def _shown(operand: RawOperand) -> str:
+    return f"[{operand.text}]" if operand.kind == "address" else operand.text
+
+
+def _type(modifiers: Modifiers, operands: Operands) -> ScalarType:
+    return modifiers.take("type", TYPES) or operands.common_type()
+
+
+def _access(modifiers: Modifiers, operands: Operands, proxy: Proxy, default: Order) -> Access:
+    order = modifiers.take("order", ORDERS) or default
+    scope = modifiers.take("scope", SCOPES)
+    space = modifiers.take("space", SPACES)
+    cache = modifiers.take("cache operator", CACHES)
+    type = _type(modifiers, operands)
+    modifiers.finish(ORDERS, SCOPES, SPACES, CACHES, TYPES)
+    return Access(type, order, scope, space, cache, proxy)
+
+
+def _atomic(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    """Without an order it is relaxed, without a scope its scope is gpu; its type is the one PTX has for it."""
+    operation = modifiers.need("operation", OPERATIONS)
+    returns = modifiers.opcode in ATOMICS
+    proxy = (ATOMICS if returns else REDUCTIONS)[modifiers.opcode]
+    scope = modifiers.take("scope", SCOPES)
+    access = _access(modifiers, operands, proxy, Order.RELAXED)
+    if scope is None and access.order.takes_scope:
+        scope = Scope.GPU
+    type = _atomic_type(operation, access.type)
+    access = Access(type, access.order, scope, access.space, access.cache, access.proxy)
+    values = ("value", "value") if operation is AtomicOperation.CAS else ("value",)
+    if returns:
+        destination, address, *sources = operands.take("register", "address", *values)
+        register = operands.register(destination)
+        return Atomic(
+            operation, register, operands.address(address), tuple(map(operands.value, sources)), access, guard
+        )
+    address, *sources = operands.take("address", *values)
+    return Reduce(operation, operands.address(address), tuple(map(operands.value, sources)), access, guard)
+
+
+def _atomic_type(operation: AtomicOperation, type: ScalarType) -> ScalarType:
+    if type is ScalarType.PRED:
+        return type
+    if operation in BITWISE_ATOMICS:
+        return type.of_kind("b")
+    if operation in ("inc", "dec"):
+        return type.of_kind("u")
+    return type.of_kind("s") if type[0] == "b" else type
+
+
+def _fence(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    operands.take()
+    if modifiers.opcode == "membar":
+        scope = modifiers.need("scope", {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS})
+        modifiers.finish()
+        return Fence(FenceKind.MEMBAR, scope, guard)
+    if modifiers.words[:1] == ["proxy"]:
+        kind = ".".join(modifiers.words[1:])
+        if kind not in PROXY_FENCES:
+            hint = near_name(kind, list(PROXY_FENCES)) or "proxies: " + ", ".join(PROXY_FENCES)
+            raise SyntaxProblem(f"unknown proxy {kind!r}", token=kind or "proxy", hint=hint)
+        return ProxyFence(PROXY_FENCES[kind], guard)
+    order = modifiers.need("order", FENCE_KINDS)
+    scope = modifiers.need("scope", SCOPES)
+    modifiers.finish()
+    return Fence(order, scope, guard)
+
+
+def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    """bar.sync, bar.cta.sync, barrier.sync, …, and `.instN` for the statement a model may tell apart."""
+    modifiers.words = [word for word in modifiers.words if word not in ("cta", "aligned")]
+    mode = modifiers.need("mode", MODES)
+    instance = 0
+    if modifiers.words and modifiers.words[0].startswith("inst") and modifiers.words[0][4:].isdecimal():
+        instance = int(modifiers.words.pop(0)[4:])
+    modifiers.finish(MODES)
+    if not 1 <= len(operands.operands) <= 2:
+        raise SyntaxProblem("a barrier takes an identifier and, perhaps, a count of threads")
+    identifier, *count = map(operands.value, operands.operands)
+    return Barrier(mode, identifier, count[0] if count else None, instance, guard)
+
+
+def _alu(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    operation = ALU[modifiers.opcode]
+    if operation is AluOperation.MUL:
+        modifiers.words = [word for word in modifiers.words if word != "lo"]
+    source_type = None
+    if operation is AluOperation.CVT:
+        words = [word for word in modifiers.words if word in TYPES]
+        if len(words) != 2 or len(modifiers.words) != 2:
+            raise SyntaxProblem("cvt needs two types, as in cvt.u64.u32")
+        type, source_type = TYPES[words[0]], TYPES[words[1]]
+    else:
+        type = _type(modifiers, operands)
+        modifiers.finish(TYPES)
+    if type is not ScalarType.PRED:
+        if operation in BITWISE_ALU:
+            type = type.of_kind("b")
+        elif operation not in ("mov", "selp", "shr", "cvt") and type[0] == "b":
+            type = type.of_kind("u" if type.bits == 64 else "s")
+    destination, *sources = operands.take("register", *["value"] * operation.arity)
+    return Alu(operation, type, operands.register(destination), tuple(map(operands.value, sources)), source_type, guard)

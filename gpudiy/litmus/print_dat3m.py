@@ -1,0 +1,264 @@
+"""Tests in the PTX format of Dat3M, which cannot say everything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
+from gpudiy.litmus.condition import AddressOf, And, Expression, FinalRegister, Implies, Not, Or, comparisons
+from gpudiy.litmus.condition_text import expression_text, term_text
+from gpudiy.litmus.instruction import (
+    Address,
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    Branch,
+    Fence,
+    FenceKind,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    Operand,
+    ProxyFence,
+    Reduce,
+    SetPredicate,
+    Store,
+    Variable,
+    destination_of,
+    guard_of,
+    operands_of,
+)
+from gpudiy.litmus.instruction_text import ATOMIC_WORDS, LOAD_WORDS, REDUCE_WORDS, STORE_WORDS, instruction_text
+from gpudiy.litmus.print_gpu_ptx import quoted_texts
+from gpudiy.litmus.test import Test
+
+REGISTER = re.compile(r"r\d+\Z", re.ASCII)
+ARITHMETIC = (AluOperation.ADD, AluOperation.SUB, AluOperation.MUL, AluOperation.DIV)
+OPERATIONS = ("add", "sub", "mul", "div", "and", "or", "xor", "exch", "cas")
+PROXY_FENCES = ("alias", "generic", "texture", "surface", "constant")
+
+
+class CannotExpress(Exception):
+    """A format has no words for something in the test."""
+
+
+def dat3m_text(test: Test) -> str:
+    """The test in the dat3m format; raises `CannotExpress` for the first thing that format cannot say."""
+    _check_placement(test)
+    _check_condition(test)
+    columns = [
+        [header, *_ThreadPrinter(test, number).lines()]
+        for number, header in enumerate(_headers(test))
+    ]  # fmt: skip
+    widths = [max(map(len, column)) for column in columns]
+    rows = [
+        " " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " ;"
+        for row in zip_longest(*columns, fillvalue="")
+    ]
+    lines = [f"PTX {test.name}", *quoted_texts(test), "{", *_declarations(test), "}", *rows]
+    if test.locations:
+        lines.append("locations [" + " ".join(f"{term_text(term, dat3m=True)};" for term in test.locations) + "]")
+    if test.filter is not None:
+        lines.append(f"filter ({expression_text(test.filter, dat3m=True)})")
+    lines += [str(test.condition.quantifier), f"({expression_text(test.condition.expression, dat3m=True)})"]
+    return "\n".join(lines) + "\n"
+
+
+def _check_placement(test: Test) -> None:
+    placements = test.scope_tree.placements
+    if len({placement.warp for placement in placements}) < len(placements):
+        raise CannotExpress("two threads in one warp")
+    if test.scope_tree.has_clusters:
+        raise CannotExpress("clusters of CTAs")
+    if len({placement.kernel for placement in placements}) > len({placement.device for placement in placements}):
+        raise CannotExpress("two kernels on one device")
+    if test.memory_map.symbolic or any(variable.space is Space.SHARED for variable in test.memory_map.variables):
+        raise CannotExpress("shared space")
+    if any(REGISTER.match(name) for name in test.memory_map.names):
+        raise CannotExpress("a variable that is named like a register")
+
+
+def _check_condition(test: Test) -> None:
+    for expression in (test.condition.expression, test.filter):
+        if expression is None:
+            continue
+        if _has_other_connectives(expression):
+            raise CannotExpress("`=>`, `true` and `false` in a condition")
+        for comparison in comparisons(expression):
+            if isinstance(comparison.left, AddressOf) or isinstance(comparison.right, AddressOf):
+                raise CannotExpress("an address in a condition")
+
+
+def _has_other_connectives(expression: Expression) -> bool:
+    match expression:
+        case Implies() | And(parts=()) | Or(parts=()):
+            return True
+        case Not(inner=inner):
+            return _has_other_connectives(inner)
+        case And(parts=parts) | Or(parts=parts):
+            return any(map(_has_other_connectives, parts))
+    return False
+
+
+def _headers(test: Test) -> Iterator[str]:
+    numbers: dict[int, dict[int, int]] = {}
+    for number, placement in enumerate(test.scope_tree.placements):
+        ctas = numbers.setdefault(placement.device, {})
+        yield f"P{number}@cta {ctas.setdefault(placement.cta, len(ctas))},gpu {placement.device}"
+
+
+def _declarations(test: Test) -> Iterator[str]:
+    for variable in test.memory_map.variables:
+        if variable.aliases is not None:
+            yield f"{variable.name} @ {variable.proxy} aliases {variable.aliases};"
+            continue
+        value = test.initial_value(variable.name)
+        yield f"{variable.name}={f'&{value.variable}' if isinstance(value, AddressOf) else value};"
+    for number in range(len(test.threads)):
+        printer = _ThreadPrinter(test, number)
+        for declaration in test.registers_of(number):
+            if declaration.name not in printer.addresses and declaration.type is not ScalarType.PRED:
+                yield f"P{number}:{declaration.name}={declaration.initial};"
+
+
+class _ThreadPrinter:
+    """The lines of one thread."""
+
+    def __init__(self, test: Test, number: int) -> None:
+        self.number = number
+        self.thread = test.threads[number]
+        self.declarations = {declaration.name: declaration for declaration in test.registers_of(number)}
+        self.addresses = self._address_registers(test)
+        labels = [instruction.name for instruction in self.thread if isinstance(instruction, Label)]
+        plain = all(re.match(r"LC\d+\Z", label, re.ASCII) for label in labels)
+        self.labels = {label: label if plain else f"LC{index:02}" for index, label in enumerate(labels)}
+
+    def lines(self) -> Iterator[str]:
+        for name, declaration in self.declarations.items():
+            if name in self.addresses or declaration.type is ScalarType.PRED:
+                continue
+            if not REGISTER.match(name) or declaration.type is not ScalarType.S32:
+                raise CannotExpress(f"register {name} of type .{declaration.type} (only r0, r1, … of type .s32)")
+        pending: SetPredicate | None = None
+        for instruction in self.thread:
+            if pending is not None:
+                yield self.branch(pending, instruction)
+                pending = None
+            elif isinstance(instruction, SetPredicate) and instruction.guard is None:
+                pending = instruction
+            elif guard_of(instruction) is not None:
+                raise CannotExpress(f"the guard of `{instruction_text(instruction)}`")
+            else:
+                yield self.line(instruction)
+        if pending is not None:
+            raise CannotExpress("a setp that is not followed by its branch")
+
+    def branch(self, test: SetPredicate, branch: Instruction) -> str:
+        guard = guard_of(branch)
+        if not isinstance(branch, Branch) or guard is None or guard.predicate != test.destination:
+            raise CannotExpress("a setp that is not followed by its branch")
+        if test.type.bits != 32 or test.type[0] == "u":
+            raise CannotExpress(f"a comparison of type .{test.type}")
+        if guard.negated:
+            raise CannotExpress(f"the negated guard of `{instruction_text(branch)}`")
+        left, right = map(self.value, test.sources)
+        return f"b{test.comparison} {left}, {right}, {self.labels[branch.target]}"
+
+    def line(self, instruction: Instruction) -> str:
+        match instruction:
+            case Load(destination=destination, address=address, access=access):
+                return f"{LOAD_WORDS[access.proxy]}.{_order(access)} {destination.name}, {self.address(address)}"
+            case Store(address=address, source=source, access=access):
+                return f"{STORE_WORDS[access.proxy]}.{_order(access)} {self.address(address)}, {self.value(source)}"
+            case Atomic(destination=destination, access=access):
+                word = f"{ATOMIC_WORDS[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
+                return f"{word} {destination.name}, {self.address(instruction.address)}, {self.values(instruction)}"
+            case Reduce(access=access):
+                word = f"{REDUCE_WORDS[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
+                return f"{word} {self.address(instruction.address)}, {self.values(instruction)}"
+            case Alu():
+                return self.arithmetic(instruction)
+            case Fence(kind=kind, scope=scope) if kind in (FenceKind.SC, FenceKind.ACQ_REL):
+                return f"fence.{kind}.{_scope(scope)}"
+            case ProxyFence(kind=kind) if kind in PROXY_FENCES:
+                return f"fence.proxy.{kind}"
+            case Barrier():
+                return self.barrier(instruction)
+            case Branch(target=target):
+                return f"goto {self.labels[target]}"
+            case Label(name=name):
+                return f"{self.labels[name]}:"
+            case _:
+                raise CannotExpress(f"`{instruction_text(instruction)}`")
+
+    def arithmetic(self, alu: Alu) -> str:
+        if alu.type is not ScalarType.S32 or alu.operation not in (AluOperation.MOV, *ARITHMETIC):
+            raise CannotExpress(f"`{instruction_text(alu)}`")
+        word = "ld" if alu.operation is AluOperation.MOV else alu.operation
+        return f"{word} {alu.destination.name}, {self.values(alu)}"
+
+    def barrier(self, barrier: Barrier) -> str:
+        operands = [str(barrier.instance)]
+        if barrier.identifier != Immediate(0) or barrier.count is not None:
+            operands.append(self.value(barrier.identifier))
+        if barrier.count is not None:
+            operands.append(self.value(barrier.count))
+        return f"bar.cta.{barrier.mode} {', '.join(operands)}"
+
+    def values(self, instruction: Instruction) -> str:
+        return ", ".join(map(self.value, operands_of(instruction)))
+
+    def value(self, operand: Operand) -> str:
+        if isinstance(operand, Immediate):
+            return str(operand.value)
+        if isinstance(operand, Variable) or operand.name in self.addresses:
+            raise CannotExpress("an address as a value")
+        return operand.name
+
+    def address(self, address: Address) -> str:
+        if isinstance(address, Variable):
+            return address.name
+        if address.name not in self.addresses:
+            raise CannotExpress(f"an address that is computed ({address.name} of P{self.number})")
+        return self.addresses[address.name]
+
+    def _address_registers(self, test: Test) -> dict[str, str]:
+        """Registers that hold the address of one variable all along: the format names the variable itself."""
+        written = {destination.name for i in self.thread if (destination := destination_of(i)) is not None}
+        observed = {
+            term.name for term in test.observed if isinstance(term, FinalRegister) and term.thread == self.number
+        }
+        return {
+            declaration.name: declaration.initial.variable
+            for declaration in self.declarations.values()
+            if isinstance(declaration.initial, AddressOf) and declaration.name not in written | observed
+        }
+
+
+def _order(access: Access) -> str:
+    if access.cache is not None:
+        raise CannotExpress(f"the cache operator .{access.cache}")
+    if access.space is Space.GLOBAL:
+        raise CannotExpress("an access that names its space")
+    if access.type.bits != 32:
+        raise CannotExpress(f"an access of type .{access.type}")
+    if access.order is Order.VOLATILE:
+        raise CannotExpress("a volatile access")
+    return str(access.order) if access.scope is None else f"{access.order}.{_scope(access.scope)}"
+
+
+def _scope(scope: Scope) -> str:
+    if scope is Scope.CLUSTER:
+        raise CannotExpress("scope .cluster")
+    return scope.word
+
+
+def _operation(operation: AtomicOperation) -> str:
+    if operation not in OPERATIONS:
+        raise CannotExpress(f"the atomic operation .{operation}")
+    return operation

@@ -1,0 +1,126 @@
+"""Tests in the GPU_PTX formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+
+from gpudiy.litmus.condition import AddressOf, Quantifier, Value
+from gpudiy.litmus.condition_text import expression_text, term_text
+from gpudiy.litmus.instruction_text import instruction_text, number_text
+from gpudiy.litmus.memory_map import MappedVariable
+from gpudiy.litmus.scope_tree import Placement, ScopeTree
+from gpudiy.litmus.test import Test
+
+
+def canonical_text(test: Test) -> str:
+    """The test as gpu-diy prints it."""
+    columns = [[f"P{number}"] + [instruction_text(i) for i in thread] for number, thread in enumerate(test.threads)]
+    sections = [
+        "\n".join((f"GPU_PTX {test.name}", *quoted_texts(test))),
+        "\n".join(_declarations(test)),
+        "\n".join(_rows(columns, " : ", "")),
+        scope_tree_text(test.scope_tree),
+        ", ".join(map(_mapped, test.memory_map.variables)),
+        *_asides(test),
+        _condition(test, "", " "),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def herd_text(test: Test) -> str:
+    """The test as the original gpu-litmus and the 2015 herd read it."""
+    columns = [[f"P{number}"] + [instruction_text(i) for i in thread] for number, thread in enumerate(test.threads)]
+    tree = scope_tree_text(test.scope_tree).removeprefix("(system ")
+    if tree != scope_tree_text(test.scope_tree):
+        tree = tree[:-1]
+    sections = [
+        "\n".join(
+            (f"GPU_PTX {test.name}", *quoted_texts(test), "{", *_declarations(test), "}", *_rows(columns, " | ", " ;"))
+        ),
+        f"scopeTree\n{tree}",
+        ", ".join(map(_mapped, test.memory_map.variables)),
+        *_asides(test),
+        _condition(test, "exists\n", "\n"),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+def quoted_texts(test: Test) -> Iterator[str]:
+    """The cycle and the doc, in quotes; an empty cycle keeps a doc that reads like one from being taken for it."""
+    from gpudiy.litmus.read_gpu_ptx import split_texts  # the reader's rule decides
+
+    if test.cycle:
+        yield _quoted(test.cycle)
+    elif test.doc and split_texts([test.doc]) != ("", test.doc):
+        yield _quoted("")
+    if test.doc:
+        yield _quoted(test.doc)
+
+
+def scope_tree_text(tree: ScopeTree) -> str:
+    """The tree as an S-expression, with every level but the cluster; that one where some cluster has two CTAs."""
+    threads = list(enumerate(tree.placements))
+    levels = [("device", 4), ("kernel", 3), ("cluster", 2), ("cta", 1), ("warp", 0)]
+    if not tree.has_clusters:
+        levels.remove(("cluster", 2))
+    text = " ".join(_nodes(threads, levels))
+    several = any(placement.device for placement in tree.placements)
+    return f"(system {text})" if several else text
+
+
+def _nodes(threads: list[tuple[int, Placement]], levels: list[tuple[str, int]]) -> Iterator[str]:
+    if not levels:
+        yield from (f"P{number}" for number, _ in threads)
+        return
+    (word, level), *inner = levels
+    groups: dict[int, list[tuple[int, Placement]]] = {}
+    for thread in threads:
+        groups.setdefault(thread[1][level], []).append(thread)
+    for group in groups.values():
+        yield f"({word} {' '.join(_nodes(group, inner))})"
+
+
+def _declarations(test: Test) -> Iterator[str]:
+    for declaration in test.registers:
+        initial = "" if declaration.initial == 0 else f" = {value_text(declaration.initial)}"
+        yield f"{declaration.thread}:.reg .{declaration.type} {declaration.name}{initial};"
+    for entry in test.init:
+        yield f"{entry.variable} = {value_text(entry.value, address='&')};"
+
+
+def value_text(value: Value, address: str = "") -> str:
+    return f"{address}{value.variable}" if isinstance(value, AddressOf) else number_text(value)
+
+
+def _mapped(variable: MappedVariable) -> str:
+    if variable.aliases is None:
+        return f"{variable.name}: {variable.space}"
+    return f"{variable.name}: {variable.proxy} aliases {variable.aliases}"
+
+
+def _rows(columns: list[list[str]], separator: str, end: str) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in columns]
+    if not end:
+        widths[-1] = 0  # nothing stands behind the last column
+    for row in zip_longest(*columns, fillvalue=""):
+        cells = separator.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield f" {cells}{end}" if end else cells.rstrip(" ")
+
+
+def _asides(test: Test) -> Iterator[str]:
+    if test.locations:
+        yield "locations [" + " ".join(f"{term_text(term)};" for term in test.locations) + "]"
+    if test.filter is not None:
+        yield f"filter ({expression_text(test.filter)})"
+
+
+def _condition(test: Test, exists: str, gap: str) -> str:
+    text = expression_text(test.condition.expression)
+    if test.condition.quantifier is Quantifier.EXISTS:
+        return f"{exists}({text})" if exists else text
+    return f"{test.condition.quantifier}{gap}({text})"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,63 @@
+"""Printing tests in every format, and only what will be read back as the same test."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from gpudiy.litmus.access import Access, Order, Scope, Space
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, Reduce, Store
+from gpudiy.litmus.print_dat3m import CannotExpress, dat3m_text
+from gpudiy.litmus.print_gpu_ptx import canonical_text, herd_text
+from gpudiy.litmus.reader import read_test
+from gpudiy.litmus.test import Test
+
+
+class Format(StrEnum):
+    CANONICAL = "canonical"
+    HERD = "herd"
+    DAT3M = "dat3m"
+
+
+def print_test(test: Test, format: Format = Format.CANONICAL) -> str:
+    """The text of the test; raises `CannotExpress` where the format has no words for it."""
+    if format is Format.HERD:
+        return herd_text(test)
+    if format is Format.DAT3M:
+        return _checked_dat3m(test)
+    if test.memory_map.symbolic:
+        raise CannotExpress("a memory map that the instructions contradict")
+    return canonical_text(test)
+
+
+def _checked_dat3m(test: Test) -> str:
+    """The dat3m format keeps less than we do, so what it printed is read again and must be the same test."""
+    text = dat3m_text(test)
+    if content_hash(read_test(text)) != content_hash(test):
+        raise CannotExpress("the types of this test")
+    return text
+
+
+def modernised(test: Test) -> Test:
+    """The test in the words of sm_70 and later, with what the old ones mean there.
+
+    Cache operators are hints and fall away, volatile is relaxed.sys, membar is fence.sc of the same scope, and the
+    space of an access is left to the memory map.
+    """
+    threads = tuple(tuple(_modern(instruction) for instruction in thread) for thread in test.threads)
+    return replace(test, threads=threads)
+
+
+def _modern(instruction: Instruction) -> Instruction:
+    if isinstance(instruction, Fence) and instruction.kind is FenceKind.MEMBAR:
+        return replace(instruction, kind=FenceKind.SC)
+    if isinstance(instruction, (Load, Store, Atomic, Reduce)):
+        return replace(instruction, access=_modern_access(instruction.access))
+    return instruction
+
+
+def _modern_access(access: Access) -> Access:
+    if access.order is Order.VOLATILE:
+        access = replace(access, order=Order.RELAXED, scope=Scope.SYS)
+    return replace(access, cache=None, space=None if access.space is Space.GLOBAL else access.space)

@@ -1,0 +1,100 @@
+"""Written scope trees, with any level left out, to complete ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from gpudiy.litmus.access import Scope
+from gpudiy.litmus.errors import near_name
+from gpudiy.litmus.grammar import SyntaxProblem, parse_scope_tree
+from gpudiy.litmus.scope_tree import ScopeTree
+
+LEVELS = {
+    "system": Scope.SYS,
+    "sys": Scope.SYS,
+    "device": Scope.GPU,
+    "gpu": Scope.GPU,
+    "kernel": Scope.KERNEL,
+    "grid": Scope.KERNEL,
+    "cluster": Scope.CLUSTER,
+    "cta": Scope.CTA,
+    "block": Scope.CTA,
+    "work_group": Scope.CTA,
+    "warp": Scope.WARP,
+    "sub_group": Scope.WARP,
+}
+
+
+@lru_cache(1 << 14)
+def read_scope_tree(text: str, threads: int) -> ScopeTree:
+    """The tree that `text` describes, which must place each of the threads once.
+
+    What stands outside a device is put in one device, what stands outside a kernel in one kernel. Any other missing
+    level is a group of its own: threads without a warp are in different warps, warps without a CTA in different CTAs.
+    """
+    placed: dict[int, tuple[int, ...]] = {}
+    for thread, placement in _Completion().walk(parse_scope_tree(text), Scope.SYS, {}):
+        if thread in placed:
+            raise SyntaxProblem(f"P{thread} stands twice in the scope tree", _last(text, thread))
+        if thread >= threads:
+            raise SyntaxProblem(f"the scope tree places P{thread}, which is not there", _last(text, thread))
+        placed[thread] = placement
+    for thread in range(threads):
+        if thread not in placed:
+            raise SyntaxProblem(f"P{thread} is missing from the scope tree")
+    return ScopeTree.of(placed[thread] for thread in range(threads))
+
+
+def _last(text: str, thread: int) -> int:
+    return text.rfind(f"P{thread}")
+
+
+class _Completion:
+    """Numbers for the groups of every level."""
+
+    def __init__(self) -> None:
+        self.groups = 0
+
+    def fresh(self) -> int:
+        self.groups += 1
+        return self.groups
+
+    def walk(
+        self, nodes: tuple[Any, ...], inside: Scope, groups: dict[Scope, int]
+    ) -> Iterator[tuple[int, tuple[int, ...]]]:
+        common: dict[Scope, int] = {}  # the device and the kernel for what is not in one
+        for node in nodes:
+            if isinstance(node, str):
+                yield int(node[1:]), self.complete(groups, Scope.WARP, inside, common)
+                continue
+            scope = LEVELS.get(node[0].lower())
+            if scope is None:
+                raise SyntaxProblem(
+                    f"unknown level {node[0]!r}", token=node[0], hint=near_name(node[0], list(LEVELS)) or _hint()
+                )
+            if scope >= inside and scope is not Scope.SYS:
+                raise SyntaxProblem(f"{node[0]} cannot stand inside {inside.word}", token=node[0], hint=_hint())
+            outer = dict(groups)
+            for level in range(scope + 1, inside):
+                outer[Scope(level)] = self.missing(Scope(level), common)
+            outer[scope] = self.fresh()
+            yield from self.walk(node[1:], scope, outer)
+
+    def complete(
+        self, groups: dict[Scope, int], innermost: Scope, inside: Scope, common: dict[Scope, int]
+    ) -> tuple[int, ...]:
+        filled = dict(groups)
+        for level in range(innermost, inside):
+            filled[Scope(level)] = self.missing(Scope(level), common)
+        return tuple(filled[Scope(level)] for level in range(innermost, Scope.SYS))
+
+    def missing(self, scope: Scope, common: dict[Scope, int]) -> int:
+        if scope in (Scope.KERNEL, Scope.GPU):
+            return common.setdefault(scope, self.fresh())
+        return self.fresh()
+
+
+def _hint() -> str:
+    return "levels, outermost first: system, device, kernel, cluster, cta, warp"

@@ -1,0 +1,88 @@
+"""Reading tests: bytes to text, text to tests, each test by the format its header names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.litmus.read_dat3m import read_dat3m
+from gpudiy.litmus.read_gpu_ptx import read_gpu_ptx
+from gpudiy.litmus.source_text import SourceText
+from gpudiy.litmus.test import Test
+
+LONGEST_LINE = 1 << 16  # characters
+LARGEST_TEST = 1 << 20
+HEADER = re.compile(r"\s*(\S+)[ \t]*([^\n]*)")
+FORMATS = {"GPU_PTX": read_gpu_ptx, "PTX": read_dat3m, "ptx": read_dat3m}
+NEXT_TEST = re.compile(r"^(?:GPU_PTX|PTX|ptx)[ \t]+\S+[ \t]*$", re.MULTILINE)
+THREAD_ROW = re.compile(r"^[ \t]*P\d+[ \t]*(?:[|:;@]|$)", re.MULTILINE)
+
+
+def read_test(text: str, path: str = "<text>") -> Test:
+    """The one test that `text` holds, in any of the formats; raises `LitmusError` with line and column."""
+    tests = list(read_tests(text, path))
+    if len(tests) > 1:
+        raise LitmusError(f"expected one test, found {len(tests)}", path=path, line=1, column=1)
+    return tests[0]
+
+
+def read_tests(text: str, path: str = "<text>") -> Iterator[Test]:
+    """All tests of a text, in which they may follow one another."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    _check_lines(text, path)
+    for source in _split(text, path):
+        yield _read(source)
+
+
+def decode(data: bytes, path: str = "<bytes>") -> str:
+    """The text of a file; a file that is not text is an error with its place."""
+    zero = data.find(b"\0")
+    try:
+        text = data.decode("utf-8")
+        fault = zero
+    except UnicodeDecodeError as error:
+        text, fault = "", error.start if zero < 0 else min(zero, error.start)
+    if fault < 0:
+        return text
+    line = data.count(b"\n", 0, fault) + 1
+    column = fault - (data.rfind(b"\n", 0, fault) + 1) + 1
+    raise LitmusError("this is binary, not a litmus test", path=path, line=line, column=column)
+
+
+def _check_lines(text: str, path: str) -> None:
+    if len(text) <= LONGEST_LINE:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST_LINE:
+            message = f"this line has {len(line):,} characters, more than {LONGEST_LINE:,}"
+            raise LitmusError(message, path=path, line=number, column=LONGEST_LINE + 1)
+
+
+def _split(text: str, path: str) -> Iterator[SourceText]:
+    """A header starts another test if the one before already has its row of threads."""
+    start = 0
+    line = 1
+    for found in NEXT_TEST.finditer(text):
+        if found.start() > start and THREAD_ROW.search(text, start, found.start()):
+            yield SourceText(text[start : found.start()], path, line)
+            line += text.count("\n", start, found.start())
+            start = found.start()
+    yield SourceText(text[start:], path, line)
+
+
+def _read(source: SourceText) -> Test:
+    if len(source.text) > LARGEST_TEST:
+        raise source.error(f"a test of more than {LARGEST_TEST:,} characters", 0)
+    header = HEADER.match(source.text)
+    if header is None:
+        raise source.error("the file is empty", 0)
+    if header[1] not in FORMATS:
+        hint = near_name(header[1], list(FORMATS)) or "a test starts with `GPU_PTX name` or `PTX name`"
+        raise source.error(f"unknown header {header[1][:40]!r}", header.start(1), hint)
+    name = header[2].strip()
+    if not name:
+        raise source.error("the test has no name", header.end())
+    if len(name.split()) > 1:
+        raise source.error("the name of a test is one word", header.start(2) + len(name.split()[0]) + 1)
+    return FORMATS[header[1]](source, name, header.end())

@@ -1,0 +1,15 @@
+"""Files that come with gpudiy beside its code: harness templates and recorded logs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+
+
+def shipped(folder: str) -> Path:
+    """The folder `harness_templates` or `logs`: inside an installed package, or at the top of a checkout."""
+    for parent in (PACKAGE / "shipped_files", PACKAGE.parent):
+        if (parent / folder).is_dir():
+            return parent / folder
+    raise FileNotFoundError(f"{folder} did not come with this installation of gpudiy: install it again")
