@@ -195,7 +195,7 @@ class Draft:
             thread, _, name = token.rpartition(":")
             pattern = rf"P?{thread}\s*:\s*{re.escape(name)}(?!\w)"
             found = re.search(pattern, piece.text) if thread.isdecimal() else None
-            offset += found.start() if found else find_token(piece.text, name)
+            offset += found.start() if found else find_token(piece.text, name, -1 if invalid.place.last else 0)
         return self.source.error(invalid.message, offset, invalid.hint)
 
     def _piece_of(self, place: Place, places: list[list[Piece]]) -> Piece:

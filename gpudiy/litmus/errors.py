@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SHOWN_WIDTH = 120  # of a source line in a message; a longer line is shown around the caret
@@ -33,7 +34,7 @@ class LitmusError(Exception):
         place = ":".join(str(part) for part in parts)
         first = f"{place}: error: {self.message}" if place else f"error: {self.message}"
         lines = [first]
-        if self.source is not None and self.column is not None:
+        if self.source and self.source.strip() and self.column is not None:
             shown, caret = excerpt(self.source, self.column)
             lines += [f"  {shown}", f"  {caret}"]
         if self.hint:
@@ -47,12 +48,13 @@ class Place:
 
     `part` is one of test, register, init, instruction, scope tree, memory map, condition, filter, locations;
     `key` tells which one: (thread, register), a variable, or (thread, index of the instruction).
-    `token` is the text to put the caret under, when it stands there.
+    `token` is the text to put the caret under, when it stands there: its first or, with `last`, its last occurrence.
     """
 
     part: str
     key: object = None
     token: str | None = None
+    last: bool = False
 
 
 class InvalidTest(LitmusError):
@@ -75,9 +77,14 @@ def excerpt(source: str, column: int) -> tuple[str, str]:
     return shown, caret
 
 
-def near_name(word: str, known: tuple[str, ...] | list[str]) -> str | None:
+def counted(number: int, what: str) -> str:
+    """`1 cell`, `2 cells`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def near_name(word: str, known: Sequence[str]) -> str | None:
     """`did you mean …?` for a misspelt word, or None when nothing is near."""
     from difflib import get_close_matches  # costly to import and wanted only on errors
 
-    matches = get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"did you mean {matches[0]!r}?" if matches else None
+    matches = get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"did you mean {str(matches[0])!r}?" if matches else None

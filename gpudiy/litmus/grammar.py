@@ -35,10 +35,15 @@ DEEPEST = 40  # nesting of parentheses in a condition or scope tree
 
 
 class SyntaxProblem(Exception):
-    """A piece that is not well formed. The fault is at `offset` inside the piece, or where `token` stands in it."""
+    """A piece that is not well formed. The fault is at `offset` inside the piece, or where `token` stands in it (the
+    first time, or after as many other times as `occurrence` says).
+    """
 
-    def __init__(self, message: str, offset: int = 0, token: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, offset: int = 0, token: str | None = None, hint: str | None = None, occurrence: int = 0
+    ) -> None:
         super().__init__(message)
+        self.occurrence = occurrence
         self.message = message
         self.offset = offset
         self.token = token
@@ -95,7 +100,7 @@ def _instruction() -> pp.ParserElement:
     guard = _word("@") - pp.Opt(pp.Literal("!"), default="") + NAME
     opcode = _regex(r"[A-Za-z_]\w*(?:(?:\.|::)\w+)*").set_name("an instruction")
     inside = _regex(NAME_PATTERN).set_name("a register or variable")
-    address = _word("[") - inside + _word("]").set_name("]")
+    address = _word("[") - inside + _word("]").set_name("`]`: an address takes no offset")
     address.add_parse_action(lambda tokens: RawOperand("address", tokens[0]))
     number = NUMBER.copy().add_parse_action(lambda tokens: RawOperand("number", str(tokens[0]), tokens[0]))
     name = NAME.copy().add_parse_action(lambda tokens: RawOperand("name", tokens[0]))

@@ -15,6 +15,7 @@ from gpudiy.litmus.access import (
     Scope,
     Space,
 )
+from gpudiy.litmus.errors import counted
 from gpudiy.litmus.instruction import (
     Alu,
     AluOperation,
@@ -37,6 +38,7 @@ from gpudiy.litmus.instruction import (
     Store,
     guard_of,
 )
+from gpudiy.litmus.instruction_text import number_text
 
 Types = dict[str, ScalarType]
 
@@ -108,13 +110,13 @@ def access_problem(kind: type, access: Access) -> Problem | None:
         if access.scope not in ACCESS_SCOPES:
             return Problem(f"{word} cannot have scope .{access.scope.word}", access.scope.word, _scopes(ACCESS_SCOPES))
     elif access.scope is not None:
-        return Problem(f"a {access.order} access takes no scope", access.scope.word)
+        return Problem(f"an access that is .{access.order} takes no scope", access.scope.word)
     if access.cache is not None:
         legal = CACHE_OPERATORS[kind]
         if access.cache not in legal:
             return Problem(f"{word} cannot have cache operator .{access.cache}", access.cache)
         if access.order is not Order.WEAK:
-            return Problem(f"a {access.order} access takes no cache operator", access.cache)
+            return Problem(f"an access that is .{access.order} takes no cache operator", access.cache)
         if access.proxy is not Proxy.GENERIC:
             return Problem(f"an access through the {access.proxy} proxy takes no cache operator", access.cache)
     if access.proxy not in PROXIES[kind]:
@@ -152,7 +154,7 @@ def _memory_operands(instruction: MemoryInstruction, types: Types) -> Problem | 
     if isinstance(instruction, (Atomic, Reduce)):
         wanted = 2 if instruction.operation is AtomicOperation.CAS else 1
         if len(instruction.sources) != wanted:
-            return Problem(f"{instruction.operation} takes {wanted} value{'s'[: wanted - 1]}", instruction.operation)
+            return Problem(f"{instruction.operation} takes {counted(wanted, 'value')}", instruction.operation)
         if isinstance(instruction, Reduce) and instruction.operation in (AtomicOperation.CAS, AtomicOperation.EXCH):
             return Problem(f"red has no {instruction.operation}: it returns nothing", instruction.operation)
         for source in instruction.sources:
@@ -171,7 +173,7 @@ def _fence(fence: Fence) -> Problem | None:
 def _barrier(barrier: Barrier, types: Types) -> Problem | None:
     for operand in (barrier.identifier, barrier.count):
         if isinstance(operand, Immediate) and operand.value < 0:
-            return Problem("a barrier takes no negative number", str(operand.value))
+            return Problem("a barrier takes no negative number", number_text(operand.value))
         if operand is not None:
             problem = _operand(operand, ScalarType.B32, types)
             if problem is not None:
@@ -205,7 +207,7 @@ def _operand(operand: Operand, needed: ScalarType, types: Types) -> Problem | No
         return _register(operand, needed, types)
     if isinstance(operand, Immediate):
         if not -(1 << (needed.bits - 1)) <= operand.value <= needed.maximum:
-            return Problem(f"{operand.value} does not fit .{needed}")
+            return Problem(f"{operand.value} does not fit .{needed}", number_text(operand.value))
         return None
     if needed.bits < 32:
         return Problem(f"type mismatch: the address of {operand.name} does not fit .{needed}", operand.name)

@@ -23,7 +23,7 @@ def canonical_text(test: Test) -> str:
         scope_tree_text(test.scope_tree),
         ", ".join(map(_mapped, test.memory_map.variables)),
         *_asides(test),
-        _condition(test, "", " "),
+        _condition(test, "" if test.filter is None else "exists ", " "),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
 

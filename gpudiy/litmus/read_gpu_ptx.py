@@ -6,7 +6,7 @@ import re
 
 from gpudiy.litmus.access import Proxy, Space
 from gpudiy.litmus.draft import Draft, Piece
-from gpudiy.litmus.errors import near_name
+from gpudiy.litmus.errors import counted, near_name
 from gpudiy.litmus.grammar import (
     RawInstruction,
     SyntaxProblem,
@@ -39,6 +39,9 @@ CELL_END = {
     ":": re.compile(r"(?<!:):(?!:)"),
 }
 LABEL = re.compile(r"\s*[A-Za-z_$][\w$]*:(?!:)")
+AFTER_TREE = re.compile(
+    r"[ \t]*(?:P?\d+[ \t]*:[ \t]*[a-z]\w*[ \t]*[=!<>]|\w+[ \t]*:[ \t]*(?:global|shared)\b)", re.ASCII
+)
 SPACE = re.compile(r"\s*")
 
 
@@ -147,7 +150,7 @@ def _read_program(draft: Draft, offset: int) -> int:
         raise source.error(f"the threads of a test are P0 to P{len(numbers) - 1}, each once", header.start())
     ended = PROGRAM_END.search(text, header.end())
     end = len(text) if ended is None else ended.start()
-    rows = semicolon_rows(source, header.end(), end) if header[1] else _line_rows(text, header.end(), end)
+    rows = semicolon_rows(source, header.end(), end) if header[1] else _line_rows(source, header.end(), end)
     draft.cells = read_rows(source, rows, separator, numbers)
     if ended is None:
         raise source.error("the scope tree is missing: the file ends too early", len(text.rstrip()))
@@ -166,12 +169,15 @@ def semicolon_rows(source: SourceText, start: int, end: int) -> list[Piece]:
     return rows
 
 
-def _line_rows(text: str, start: int, end: int) -> list[Piece]:
+def _line_rows(source: SourceText, start: int, end: int) -> list[Piece]:
+    text = source.text
     rows = []
     while start < end:
         stop = text.find("\n", start, end)
         stop = end if stop < 0 else stop
         row = text[start:stop]
+        if AFTER_TREE.match(row):
+            raise source.error("the scope tree is missing before this", start)
         if row and not row.isspace():
             rows.append(Piece(row.rstrip(" \t;"), start))
         start = stop + 1
@@ -196,7 +202,7 @@ def read_rows(source: SourceText, rows: list[Piece], separator: str, numbers: li
 
 def _ragged(source: SourceText, row: Piece, cells: int, threads: int) -> Exception:
     start = row.offset + len(row.text) - len(row.text.lstrip())
-    return source.error(f"this row has {cells} cells, the test has {threads} threads", start)
+    return source.error(f"this row has {counted(cells, 'cell')}, the test has {counted(threads, 'thread')}", start)
 
 
 def _colon_cells(row: str) -> list[str]:

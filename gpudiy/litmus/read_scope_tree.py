@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
@@ -25,6 +26,8 @@ LEVELS = {
     "warp": Scope.WARP,
     "sub_group": Scope.WARP,
 }
+
+HINT = "levels, outermost first: system, device, kernel, cluster, cta, warp"
 
 
 @lru_cache(1 << 14)
@@ -56,6 +59,7 @@ class _Completion:
 
     def __init__(self) -> None:
         self.groups = 0
+        self.words: Counter[str] = Counter()  # how often each level was met, to point at the right one
 
     def fresh(self) -> int:
         self.groups += 1
@@ -69,18 +73,23 @@ class _Completion:
             if isinstance(node, str):
                 yield int(node[1:]), self.complete(groups, Scope.WARP, inside, common)
                 continue
-            scope = LEVELS.get(node[0].lower())
-            if scope is None:
-                raise SyntaxProblem(
-                    f"unknown level {node[0]!r}", token=node[0], hint=near_name(node[0], list(LEVELS)) or _hint()
-                )
-            if scope >= inside and scope is not Scope.SYS:
-                raise SyntaxProblem(f"{node[0]} cannot stand inside {inside.word}", token=node[0], hint=_hint())
+            scope = self.scope_of(node[0], inside)
             outer = dict(groups)
             for level in range(scope + 1, inside):
                 outer[Scope(level)] = self.missing(Scope(level), common)
             outer[scope] = self.fresh()
             yield from self.walk(node[1:], scope, outer)
+
+    def scope_of(self, word: str, inside: Scope) -> Scope:
+        scope = LEVELS.get(word.lower())
+        if scope is None:
+            hint = near_name(word, list(LEVELS)) or HINT
+            raise SyntaxProblem(f"unknown level {word!r}", token=word, hint=hint)
+        if scope >= inside and scope is not Scope.SYS:
+            problem = f"{word} cannot stand inside {inside.word}"
+            raise SyntaxProblem(problem, token=word, hint=HINT, occurrence=self.words[word])
+        self.words[word] += 1
+        return scope
 
     def complete(
         self, groups: dict[Scope, int], innermost: Scope, inside: Scope, common: dict[Scope, int]
@@ -94,7 +103,3 @@ class _Completion:
         if scope in (Scope.KERNEL, Scope.GPU):
             return common.setdefault(scope, self.fresh())
         return self.fresh()
-
-
-def _hint() -> str:
-    return "levels, outermost first: system, device, kernel, cluster, cta, warp"

@@ -46,7 +46,7 @@ class SourceText:
             raise self.problem(problem, text, offset) from None
 
     def problem(self, problem: SyntaxProblem, text: str, offset: int) -> LitmusError:
-        inside = problem.offset if problem.token is None else find_token(text, problem.token)
+        inside = problem.offset if problem.token is None else find_token(text, problem.token, problem.occurrence)
         return self.error(problem.message, offset + inside, problem.hint)
 
     def _without_comments(self) -> str:
@@ -61,7 +61,9 @@ class SourceText:
         return COMMENT.sub(blank, self.original)
 
 
-def find_token(text: str, token: str) -> int:
-    """Where `token` stands in `text` as a word of its own; the start of the text if it does not."""
-    found = re.search(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text)
-    return found.start() if found else len(text) - len(text.lstrip())
+def find_token(text: str, token: str, occurrence: int = 0) -> int:
+    """Where `token` stands in `text` as a word of its own, the first time or as often as `occurrence` says (-1: the
+    last time); the start of the text if it does not stand there.
+    """
+    found = [match.start() for match in re.finditer(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text)]
+    return found[occurrence] if found else len(text) - len(text.lstrip())

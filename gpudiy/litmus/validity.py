@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpudiy.litmus.access import ScalarType, Space
@@ -92,7 +93,7 @@ def _check_memory_map(test: Test) -> None:
         if not NAME.match(variable.name):
             raise InvalidTest(f"{variable.name!r} is not a name for a variable", place)
         if variable.name in spaces:
-            raise InvalidTest(f"{variable.name} stands twice in the memory map", place)
+            raise InvalidTest(f"{variable.name} stands twice in the memory map", replace(place, last=True))
         spaces[variable.name] = variable.space
     for variable in test.memory_map.variables:
         if variable.aliases is None:
@@ -240,6 +241,11 @@ def _check_expression(test: Test, types: list[Types], expression: Expression, pa
                 )
 
 
+def _owner_hint(name: str, types: list[Types]) -> str | None:
+    owners = [number for number, registers in enumerate(types) if name in registers]
+    return "for a register name its thread: " + " or ".join(f"{number}:{name}" for number in owners) if owners else None
+
+
 def _check_observable(test: Test, types: list[Types], term: FinalRegister | FinalVariable, part: str) -> None:
     if isinstance(term, FinalVariable):
         place = Place(part, None, term.name)
@@ -247,7 +253,7 @@ def _check_observable(test: Test, types: list[Types], term: FinalRegister | Fina
             raise InvalidTest(
                 f"the {part} names {term.name}, which is not a variable of the test",
                 place,
-                hint=near_name(term.name, test.memory_map.names),
+                hint=_owner_hint(term.name, types) or near_name(term.name, test.memory_map.names),
             )
         return
     place = Place(part, None, f"{term.thread}:{term.name}")
