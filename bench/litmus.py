@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice, product
 
-from gpudiy.litmus import draft, grammar, read_dat3m, read_scope_tree
+from gpudiy.litmus import declarations, draft, grammar, program, read_dat3m, read_scope_tree, sections
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
@@ -85,7 +85,7 @@ def timed(work: Callable[[], object]) -> float:
 
 def forget() -> None:
     """Empty every memory of pieces that were read before."""
-    for module in (grammar, draft, read_dat3m, read_scope_tree):
+    for module in (grammar, declarations, draft, program, read_dat3m, read_scope_tree, sections):
         for value in vars(module).values():
             if hasattr(value, "cache_clear"):
                 value.cache_clear()

@@ -20,19 +20,14 @@ class ScalarType(StrEnum):
     B64 = "b64"
     PRED = "pred"
 
-    @property
-    def bits(self) -> int:
-        return 1 if self is ScalarType.PRED else int(self[1:])
+    bits: int
+    minimum: int  # the smallest literal a register of this type takes
+    maximum: int  # the largest: signed types also take the bit pattern of a negative value
 
-    @property
-    def minimum(self) -> int:
-        """The smallest literal a register of this type takes."""
-        return 0 if self is ScalarType.PRED or self[0] == "u" else -(1 << (self.bits - 1))
-
-    @property
-    def maximum(self) -> int:
-        """The largest literal: signed types also take the bit pattern of a negative value."""
-        return int((1 << self.bits) - 1)
+    def __init__(self, value: str) -> None:
+        self.bits = 1 if value == "pred" else int(value[1:])
+        self.minimum = 0 if value[0] in "pu" else -(1 << (self.bits - 1))
+        self.maximum = (1 << self.bits) - 1
 
     def of_kind(self, kind: str) -> ScalarType:
         """The type of the same width and another kind: s, u or b."""

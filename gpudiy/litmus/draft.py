@@ -6,11 +6,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import NamedTuple
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import (
-    AddressOf,
     And,
     Compare,
     Condition,
@@ -19,32 +17,25 @@ from gpudiy.litmus.condition import (
     FinalVariable,
     Implies,
     Not,
-    Observable,
     Or,
     Term,
-    Value,
     comparisons,
 )
+from gpudiy.litmus.declarations import Declarations, Piece, RegisterTypes, read_declarations
 from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
-from gpudiy.litmus.flow import touched
-from gpudiy.litmus.grammar import RawDeclaration, RawInstruction, SyntaxProblem
+from gpudiy.litmus.flow import contradicts_map
+from gpudiy.litmus.grammar import RawInstruction, SyntaxProblem, find_token
 from gpudiy.litmus.inference import infer_types
 from gpudiy.litmus.instruction import Instruction, Label
 from gpudiy.litmus.memory_map import MemoryMap
-from gpudiy.litmus.opcode import TYPES, build_instruction
+from gpudiy.litmus.opcode import build_instruction
 from gpudiy.litmus.scope_tree import ScopeTree
-from gpudiy.litmus.source_text import SourceText, find_token
-from gpudiy.litmus.test import InitialMemory, RegisterDeclaration, Test
+from gpudiy.litmus.sections import Sections
+from gpudiy.litmus.source_text import SourceText
+from gpudiy.litmus.test import RegisterDeclaration, Test
 
-RegisterTypes = tuple[tuple[str, ScalarType], ...]
 CellParser = Callable[[str], tuple[RawInstruction, ...]]
-
-
-class Piece(NamedTuple):
-    """A part of the text and the offset at which it stands."""
-
-    text: str
-    offset: int
+NOTHING = Declarations((), (), (), {}, False)
 
 
 @dataclass(slots=True)
@@ -55,55 +46,69 @@ class Draft:
     name: str
     doc: str = ""
     cycle: str = ""
-    declarations: list[tuple[Piece, RawDeclaration]] = field(default_factory=list)
+    declarations: Declarations = NOTHING
     cells: list[list[Piece]] = field(default_factory=list)
-    sections: dict[str, Piece] = field(default_factory=dict)
     scope_tree: ScopeTree | None = None
     memory_map: MemoryMap | None = None
-    condition: Condition | None = None
-    filter: Expression | None = None
-    locations: tuple[Observable, ...] = ()
+    sections: Sections = field(default_factory=Sections)
+    declarations_at: int = 0
+    sections_at: int = 0
+
+    def read_declarations(self, start: int, end: int) -> None:
+        self.declarations = self.source.piece(read_declarations, self.source.text[start:end], start)
+        self.declarations_at = start
+
+    def read_sections(self, read: Callable[[str], Sections], start: int) -> None:
+        self.sections = self.source.piece(read, self.source.text[start:], start)
+        self.sections_at = start
+        self.scope_tree = self.sections.scope_tree or self.scope_tree
+        self.memory_map = self.sections.memory_map or self.memory_map
 
     def finish(self, parse_cell: CellParser, *, declared: bool, lenient_map: bool = False) -> Test:
         """The test. Registers must be declared where any is (`declared`); else their types are inferred."""
-        assert self.scope_tree is not None and self.memory_map is not None and self.condition is not None
+        assert self.scope_tree is not None and self.memory_map is not None
         variables = frozenset(self.memory_map.names)
-        registers = self._registers()
-        init = self._init()
+        registers = self.declarations.registers
         threads = []
         places: list[list[Piece]] = []
         for number, cells in enumerate(self.cells):
-            types = {declaration.name: declaration.type for declaration in registers if declaration.thread == number}
+            types = self.declarations.types.get(number, ())
             if not declared:
-                raws = [raw for cell in cells for raw in self.source.piece(parse_cell, *cell)]
-                inferred = infer_types(raws, types, variables)
-                fresh = [(name, type) for name, type in inferred.items() if name not in types]
-                fresh.sort(key=lambda register: register[1] is ScalarType.PRED)
-                registers += [RegisterDeclaration(number, *register) for register in fresh]
-                types = inferred
-            instructions, place = self._instructions(cells, parse_cell, tuple(types.items()), variables)
+                known = dict(types)
+                types = self._inferred(cells, parse_cell, known, variables)
+                registers += tuple(RegisterDeclaration(number, *new) for new in types if new[0] not in known)
+            instructions, place = self._instructions(cells, parse_cell, types, variables)
             threads.append(instructions)
             places.append(place)
-        registers.sort(key=lambda declaration: declaration.thread)
+        if not declared:
+            registers = tuple(sorted(registers, key=lambda declaration: declaration.thread))
         condition, filter = self._resolved(registers, variables)
         build = {
             "name": self.name,
             "threads": tuple(threads),
-            "registers": tuple(registers),
-            "init": init,
+            "registers": registers,
+            "init": self.declarations.init,
             "scope_tree": self.scope_tree,
             "condition": condition,
             "doc": self.doc,
             "cycle": self.cycle,
             "filter": filter,
-            "locations": self.locations,
+            "locations": self.sections.locations,
         }
         try:
             return Test(memory_map=self.memory_map, **build)  # type: ignore[arg-type]
         except InvalidTest as invalid:
             if lenient_map and (test := self._symbolic(build)) is not None:
                 return test
-            raise self.located(invalid, places) from None
+            raise self._located(invalid, places) from None
+
+    def _inferred(
+        self, cells: list[Piece], parse_cell: CellParser, known: dict[str, ScalarType], variables: frozenset[str]
+    ) -> RegisterTypes:
+        """Types for all registers of a thread, the declared ones first and predicates last."""
+        raws = [raw for cell in cells for raw in self.source.piece(parse_cell, *cell)]
+        inferred = infer_types(raws, known, variables)
+        return tuple(sorted(inferred.items(), key=lambda item: (item[0] not in known, item[1] is ScalarType.PRED)))
 
     def _symbolic(self, build: dict[str, object]) -> Test | None:
         """The test with a map that nobody believes, if the fault is that instructions contradict the map."""
@@ -114,43 +119,6 @@ class Draft:
             return None
         return test if contradicts_map(test) else None
 
-    def _init(self) -> tuple[InitialMemory, ...]:
-        """What memory holds at the start; variables that hold 0 are not kept."""
-        values: dict[str, Value] = {}
-        for piece, raw in self.declarations:
-            if raw.thread is None and raw.aliases is None:
-                if raw.name in values:
-                    raise self.source.error(f"{raw.name} is initialised twice", piece.offset)
-                values[raw.name] = _value(raw)
-        return tuple(InitialMemory(name, value) for name, value in values.items() if value != 0)
-
-    def _registers(self) -> list[RegisterDeclaration]:
-        """Declared registers; `0:r0=1` gives a declared one its value, and declares it where nobody did."""
-        typed = {(raw.thread, raw.name) for _, raw in self.declarations if raw.type is not None}
-        values = {
-            (raw.thread, raw.name): raw.value
-            for _, raw in self.declarations
-            if raw.type is None and (raw.thread, raw.name) in typed
-        }
-        registers = []
-        for piece, raw in self.declarations:
-            key = (raw.thread, raw.name)
-            if raw.thread is None or (raw.type is None and key in typed):
-                continue
-            value = _value(raw) if raw.value is not None or values.get(key) is None else values[key]
-            assert value is not None
-            if raw.type is None:
-                type = ScalarType.B64 if isinstance(value, AddressOf) else ScalarType.S32
-            elif raw.type[1:] in TYPES:
-                type = TYPES[raw.type[1:]]
-            else:
-                known = "types: " + ", ".join(f".{name}" for name in TYPES)
-                raise self.source.problem(
-                    SyntaxProblem(f"unknown type {raw.type}", token=raw.type[1:], hint=known), *piece
-                )
-            registers.append(RegisterDeclaration(raw.thread, raw.name, type, value))
-        return registers
-
     def _instructions(
         self, cells: list[Piece], parse_cell: CellParser, types: RegisterTypes, variables: frozenset[str]
     ) -> tuple[tuple[Instruction, ...], list[Piece]]:
@@ -160,20 +128,21 @@ class Draft:
             try:
                 built = _built(cell.text, parse_cell, types, variables)
             except SyntaxProblem as problem:
-                raise self.source.problem(problem, *cell) from None
+                moved = problem.moved(*cell)
+                raise self.source.error(moved.message, moved.offset, moved.hint) from None
             instructions += built
             places += [cell] * len(built)
         return tuple(instructions), places
 
     def _resolved(
-        self, registers: list[RegisterDeclaration], variables: frozenset[str]
+        self, registers: tuple[RegisterDeclaration, ...], variables: frozenset[str]
     ) -> tuple[Condition, Expression | None]:
         """Figures write `r0=1` for the register r0 of the only thread that has one."""
-        assert self.condition is not None
-        filter = self.filter
-        expressions = [self.condition.expression] + ([filter] if filter is not None else [])
+        condition, filter = self.sections.condition, self.sections.filter
+        assert condition is not None
+        expressions = [condition.expression] + ([filter] if filter is not None else [])
         if not any(_unknown(term, variables) for expression in expressions for term in _terms(expression)):
-            return self.condition, filter
+            return condition, filter
         owners: dict[str, list[int]] = {}
         for declaration in registers:
             owners.setdefault(declaration.name, []).append(declaration.thread)
@@ -183,10 +152,10 @@ class Draft:
                 return FinalRegister(owners[term.name][0], term.name)
             return term
 
-        condition = replace(self.condition, expression=_mapped(self.condition.expression, owned))
+        condition = replace(condition, expression=_mapped(condition.expression, owned))
         return condition, None if filter is None else _mapped(filter, owned)
 
-    def located(self, invalid: InvalidTest, places: list[list[Piece]]) -> LitmusError:
+    def _located(self, invalid: InvalidTest, places: list[list[Piece]]) -> LitmusError:
         """The error with the place in the text of what the rules found wrong."""
         piece = self._piece_of(invalid.place, places)
         offset = piece.offset
@@ -202,31 +171,15 @@ class Draft:
         if place.part == "instruction" and isinstance(place.key, tuple):
             thread, index = place.key
             return places[thread][index]
-        if place.part == "register":
-            return self._declaration(lambda raw: (raw.thread, raw.name) == place.key)
-        if place.part == "init":
-            return self._declaration(lambda raw: raw.thread is None and raw.name == place.key)
-        if place.part in self.sections:
-            return self.sections[place.part]
-        if place.part == "memory map":  # a format without one: the declarations stand for it
-            return self._declaration(lambda raw: raw.thread is None and raw.name == place.key)
-        return Piece("", 0)
-
-    def _declaration(self, wanted: Callable[[RawDeclaration], bool]) -> Piece:
-        found = [piece for piece, raw in self.declarations if wanted(raw)]
-        return found[-1] if found else Piece("", 0)
-
-
-def contradicts_map(test: Test) -> bool:
-    """Whether instructions name spaces other than the memory map does."""
-    spaces = {variable.name: variable.space for variable in test.memory_map.variables}
-    targets = touched(test)
-    return any(
-        getattr(getattr(instruction, "access", None), "space", None) not in (None, spaces[name])
-        for number, thread in enumerate(test.threads)
-        for index, instruction in enumerate(thread)
-        for name in targets[number][index]
-    )
+        if place.part in self.sections.pieces:
+            text, offset = self.sections.pieces[place.part]
+            return Piece(text, self.sections_at + offset)
+        declared = [
+            piece
+            for piece, raw in self.declarations.pieces
+            if place.key in ((raw.thread, raw.name), raw.name if raw.thread is None else "")
+        ]
+        return Piece(declared[-1].text, self.declarations_at + declared[-1].offset) if declared else Piece("", 0)
 
 
 @lru_cache(1 << 17)
@@ -240,10 +193,6 @@ def _built(
         if raw.opcode:
             built.append(build_instruction(raw, declared, variables))
     return tuple(built)
-
-
-def _value(raw: RawDeclaration) -> Value:
-    return 0 if raw.value is None else raw.value
 
 
 def _terms(expression: Expression) -> Iterable[Term]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import (
@@ -10,12 +10,12 @@ from gpudiy.litmus.instruction import (
     Alu,
     Atomic,
     Load,
+    MemoryInstruction,
     Operand,
     Reduce,
     Register,
     Store,
     Variable,
-    address_of,
     destination_of,
     operands_of,
 )
@@ -27,25 +27,42 @@ Targets = frozenset[str]
 NOTHING: Targets = frozenset()
 
 
-def touched(test: Test) -> tuple[tuple[Targets, ...], ...]:
-    """For every thread and instruction, the variables it may touch; nothing for all but memory instructions."""
+class Use(NamedTuple):
+    """A memory instruction of a thread and the variables it may touch."""
+
+    thread: int
+    position: int
+    instruction: MemoryInstruction
+    targets: Targets
+
+
+def memory_uses(test: Test) -> list[Use]:
+    """Every memory instruction with the variables it may touch; none if its address register holds no address."""
+    singles = {name: frozenset((name,)) for name in test.memory_map.names}
     registers: list[dict[str, Targets]] = [{} for _ in test.threads]
     for declaration in test.registers:
         if isinstance(declaration.initial, AddressOf):
-            registers[declaration.thread][declaration.name] = frozenset((declaration.initial.variable,))
+            registers[declaration.thread][declaration.name] = singles[declaration.initial.variable]
     if _addresses_move(test, registers):
         _spread(test, registers)
+    uses = []
+    for number, thread in enumerate(test.threads):
+        for index, instruction in enumerate(thread):
+            if isinstance(instruction, (Load, Store, Atomic, Reduce)):
+                name = instruction.address.name
+                if isinstance(instruction.address, Register):
+                    targets = registers[number].get(name, NOTHING)
+                else:
+                    targets = singles.get(name) or frozenset((name,))
+                uses.append(Use(number, index, instruction, targets))
+    return uses
 
-    def targets(thread: int, address: Address | None) -> Targets:
-        if address is None:
-            return NOTHING
-        if isinstance(address, Variable):
-            return frozenset((address.name,))
-        return registers[thread].get(address.name, NOTHING)
 
-    return tuple(
-        tuple(targets(number, address_of(instruction)) for instruction in thread)
-        for number, thread in enumerate(test.threads)
+def contradicts_map(test: Test) -> bool:
+    """Whether instructions name spaces other than the memory map does."""
+    spaces = {variable.name: variable.space for variable in test.memory_map.variables}
+    return any(
+        use.instruction.access.space not in (None, spaces[name]) for use in memory_uses(test) for name in use.targets
     )
 
 

@@ -7,8 +7,9 @@ stand over and over again, and each distinct one is parsed once. A piece that ca
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyparsing as pp
 
@@ -30,6 +31,8 @@ from gpudiy.litmus.condition import (
 )
 from gpudiy.litmus.instruction import Comparison
 
+Result = TypeVar("Result")
+
 REMEMBERED = 1 << 16  # distinct pieces kept
 DEEPEST = 40  # nesting of parentheses in a condition or scope tree
 
@@ -48,6 +51,11 @@ class SyntaxProblem(Exception):
         self.offset = offset
         self.token = token
         self.hint = hint
+
+    def moved(self, text: str, offset: int) -> SyntaxProblem:
+        """The same problem of a larger text, in which `text` stands at `offset`."""
+        inside = self.offset if self.token is None else find_token(text, self.token, self.occurrence)
+        return SyntaxProblem(self.message, offset + inside, hint=self.hint)
 
 
 class RawOperand(NamedTuple):
@@ -225,6 +233,22 @@ def _locations() -> pp.ParserElement:
 _INSTRUCTION, _DECLARATION = _instruction(), _declaration()
 _CONDITION, _EXPRESSION = _condition(), _expression() + pp.Suppress(pp.Opt(";")) + pp.StringEnd()
 _SCOPE_TREE, _MEMORY_MAP, _LOCATIONS = _scope_tree(), _memory_map(), _locations()
+
+
+def parse_piece(parse: Callable[[str], Result], text: str, offset: int) -> Result:
+    """Parse a piece that stands at `offset` of a larger text, in which problems are placed."""
+    try:
+        return parse(text)
+    except SyntaxProblem as problem:
+        raise problem.moved(text, offset) from None
+
+
+def find_token(text: str, token: str, occurrence: int = 0) -> int:
+    """Where `token` stands in `text` as a word of its own, the first time or as often as `occurrence` says (-1: the
+    last time); the start of the text if it does not stand there.
+    """
+    found = [match.start() for match in re.finditer(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text)]
+    return found[occurrence] if found else len(text) - len(text.lstrip())
 
 
 def _parse(grammar: pp.ParserElement, text: str) -> Any:

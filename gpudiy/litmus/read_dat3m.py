@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from gpudiy.litmus.access import Proxy
 from gpudiy.litmus.condition import AddressOf
-from gpudiy.litmus.draft import Draft, Piece
+from gpudiy.litmus.draft import Draft
 from gpudiy.litmus.errors import near_name
-from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem, parse_instruction
+from gpudiy.litmus.grammar import RawDeclaration, RawInstruction, RawOperand, SyntaxProblem, parse_instruction
 from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.opcode import ATOMICS, LOADS, MODES, REDUCTIONS, STORES
-from gpudiy.litmus.read_gpu_ptx import (
-    STRING,
-    read_condition_section,
-    read_declaration_list,
-    read_rows,
-    semicolon_rows,
-    split_texts,
-    unquoted,
-)
+from gpudiy.litmus.program import read_columns, semicolon_rows
+from gpudiy.litmus.read_gpu_ptx import STRING, split_texts, unquoted
 from gpudiy.litmus.scope_tree import ScopeTree
+from gpudiy.litmus.sections import TOO_EARLY, read_conditions
 from gpudiy.litmus.source_text import SourceText
 from gpudiy.litmus.test import Test
 
@@ -48,15 +42,10 @@ def read_dat3m(source: SourceText, name: str, start: int) -> Test:
     draft.cycle, draft.doc = _texts(text[start:opening])
     closing = text.find("}", opening)
     if closing < 0:
-        raise source.error("this `{` is not closed: the file ends too early", opening)
-    read_declaration_list(draft, opening + 1, closing)
-    offset = _read_program(draft, closing + 1)
-    while offset < len(text) and draft.condition is None:
-        offset = _skip(text, read_condition_section(draft, offset))
-    if draft.condition is None:
-        raise source.error("the condition is missing: the file ends too early", len(text.rstrip()))
-    if offset < len(text):
-        raise source.error("the test ends before this", offset)
+        raise source.error(f"this `{{` is not closed: {TOO_EARLY}", opening)
+    draft.read_declarations(opening + 1, closing)
+    end = _read_program(draft, closing + 1)
+    draft.read_sections(read_conditions, end)
     draft.memory_map = _memory_map(draft)
     return draft.finish(parse_cell, declared=False)
 
@@ -64,7 +53,7 @@ def read_dat3m(source: SourceText, name: str, start: int) -> Test:
 def _texts(text: str) -> tuple[str, str]:
     strings, offset = [], 0
     while found := STRING.match(text, offset):
-        strings.append(unquoted(found[1]).strip())
+        strings.append(unquoted(found[1]))
         offset = found.end()
     if text[offset:].strip():
         return "", text.strip()
@@ -81,13 +70,12 @@ def _read_program(draft: Draft, start: int) -> int:
     numbers = [thread for thread, _, _ in placed]
     if sorted(numbers) != list(range(len(numbers))):
         raise source.error(f"the threads of a test are P0 to P{len(numbers) - 1}, each once", start)
-    draft.sections["scope tree"] = Piece(header[0], start)
     draft.scope_tree = _scope_tree(placed)
     ended = PROGRAM_END.search(text, header.end())
     end = len(text) if ended is None else ended.start()
-    draft.cells = read_rows(source, semicolon_rows(source, header.end(), end), "|", numbers)
+    draft.cells = read_columns(source, semicolon_rows(source, header.end(), end), "|", numbers)
     if ended is None:
-        raise source.error("the condition is missing: the file ends too early", len(text.rstrip()))
+        raise source.error(f"the condition is missing: {TOO_EARLY}", len(text.rstrip()))
     return end
 
 
@@ -104,15 +92,10 @@ def _scope_tree(placed: list[tuple[int, ...]]) -> ScopeTree:
 def _memory_map(draft: Draft) -> MemoryMap:
     """All variables are global; one that is only used is declared by its use."""
     variables: dict[str, MappedVariable] = {}
-    for piece, raw in draft.declarations:
-        if raw.thread is None and raw.aliases is not None:
-            if raw.proxy not in list(Proxy):
-                hint = near_name(str(raw.proxy), list(Proxy))
-                problem = SyntaxProblem(f"unknown proxy {raw.proxy!r}", token=raw.proxy, hint=hint)
-                raise draft.source.problem(problem, *piece)
-            if raw.name in variables:
-                raise draft.source.error(f"{raw.name} is declared twice", piece.offset)
-            variables[raw.name] = MappedVariable(raw.name, aliases=raw.aliases, proxy=Proxy(raw.proxy))
+    for piece, raw in draft.declarations.pieces:
+        if raw.aliases is not None:
+            read = partial(_alias, raw, variables)
+            variables[raw.name] = draft.source.piece(read, piece.text, draft.declarations_at + piece.offset)
         elif raw.thread is None:
             variables.setdefault(raw.name, MappedVariable(raw.name))
         if isinstance(raw.value, AddressOf):
@@ -124,6 +107,16 @@ def _memory_map(draft: Draft) -> MemoryMap:
                     if operand.kind == "address" and not REGISTER.match(operand.text):
                         variables.setdefault(operand.text, MappedVariable(operand.text))
     return MemoryMap(tuple(variables.values()))
+
+
+def _alias(raw: RawDeclaration, variables: dict[str, MappedVariable], _text: str) -> MappedVariable:
+    if raw.proxy not in list(Proxy):
+        raise SyntaxProblem(
+            f"unknown proxy {raw.proxy!r}", token=raw.proxy, hint=near_name(str(raw.proxy), list(Proxy))
+        )
+    if raw.name in variables:
+        raise SyntaxProblem(f"{raw.name} is declared twice", token=raw.name)
+    return MappedVariable(raw.name, aliases=raw.aliases, proxy=Proxy(raw.proxy))
 
 
 @lru_cache(1 << 16)

@@ -4,21 +4,11 @@ from __future__ import annotations
 
 import re
 
-from gpudiy.litmus.access import Proxy, Space
-from gpudiy.litmus.draft import Draft, Piece
-from gpudiy.litmus.errors import counted, near_name
-from gpudiy.litmus.grammar import (
-    RawInstruction,
-    SyntaxProblem,
-    parse_condition,
-    parse_declaration,
-    parse_expression,
-    parse_instruction,
-    parse_locations,
-    parse_memory_map,
-)
-from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
-from gpudiy.litmus.read_scope_tree import read_scope_tree
+from gpudiy.litmus.draft import Draft
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.grammar import RawInstruction, parse_instruction
+from gpudiy.litmus.program import line_rows, read_columns, semicolon_rows
+from gpudiy.litmus.sections import KEYWORD, TOO_EARLY, read_sections
 from gpudiy.litmus.source_text import SourceText
 from gpudiy.litmus.test import Test
 
@@ -26,21 +16,10 @@ STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 INFORMATION = re.compile(r"\s*([A-Z][A-Za-z]*)=([^\n]*[^\n;\s])[ \t]*(?=\n)")
 EDGE = re.compile(r"(?:Po|Rf|Fr|Co|Ws|Dp|Ctrl|Rmw|Bar|[Mm]embar|MFence|Fence|M(?:cta|gl|sys)-)[\w.*+-]*\Z")
 THREADS = re.compile(r"^[ \t]*P\d+[ \t]*(?:[|:][ \t]*P\d+[ \t]*)*(;?)[ \t]*$", re.MULTILINE | re.ASCII)
-KEYWORD = r"(?:~[ \t]*exists|not[ \t]+exists|exists|forall|final|observed|locations|filter)\b"
-PROGRAM_END = re.compile(rf"\bscopeTree\b|\(|^[ \t]*{KEYWORD}", re.MULTILINE)
-MAP_END = re.compile(
-    rf"{KEYWORD}|\bscopeTree\b|[(~\[]|\bnot\b|(?<![\w$])P?\d+\s*:|[A-Za-z_$%][\w$]*\s*(?:=|!=|<|>)|\b(?:true|false)\b",
-    re.ASCII,
-)
-MAP_START = re.compile(r"[A-Za-z_$%][\w$]*\s*:\s*\w*(?!\w|\s*(?:=|!=|<|>))", re.ASCII)
-CELL_END = {
-    "|": re.compile(r"\|"),
-    # a label is the first word of its cell with the colon right behind it
-    ":": re.compile(r"(?<!:):(?!:)"),
-}
-LABEL = re.compile(r"\s*[A-Za-z_$][\w$]*:(?!:)")
-AFTER_TREE = re.compile(
-    r"[ \t]*(?:P?\d+[ \t]*:[ \t]*[a-z]\w*[ \t]*[=!<>]|\w+[ \t]*:[ \t]*(?:global|shared)\b)", re.ASCII
+SECTION_WORDS = ("scopeTree", "exists", "forall", "final", "observed", "locations", "filter")
+SECTION_START = re.compile(rf"\bscopeTree\b|^[ \t]*{KEYWORD}", re.MULTILINE)
+BARE_SECTION = re.compile(
+    r"^\s*(?:P?\d+\s*:\s*[a-z]\w*\s*[=!<>]|\w+\s*:\s*(?:global|shared)\b)", re.ASCII | re.MULTILINE
 )
 SPACE = re.compile(r"\s*")
 
@@ -49,11 +28,10 @@ def read_gpu_ptx(source: SourceText, name: str, start: int) -> Test:
     """The test whose text goes on at `start`, after its header."""
     draft = Draft(source, name)
     offset = _read_texts(draft, start)
-    offset, braces = _read_declarations(draft, offset)
-    offset = _read_program(draft, offset)
-    _read_sections(draft, offset)
-    declared = any(raw.type is not None for _, raw in draft.declarations)
-    return draft.finish(parse_cell, declared=declared, lenient_map=braces)
+    header, braces = _read_declarations(draft, offset)
+    end = _read_program(draft, header)
+    draft.read_sections(lambda text: read_sections(text, len(draft.cells)), end)
+    return draft.finish(parse_cell, declared=draft.declarations.typed, lenient_map=braces)
 
 
 def parse_cell(text: str) -> tuple[RawInstruction, ...]:
@@ -79,58 +57,53 @@ def unquoted(text: str) -> str:
 def _read_texts(draft: Draft, offset: int) -> int:
     """Quoted strings and `Key=value` lines of the herd family."""
     text = draft.source.text
-    strings, information = [], []
+    strings, lines = [], []
     while found := STRING.match(text, offset):
         strings.append(unquoted(found[1]))
         offset = found.end()
+    draft.cycle, draft.doc = split_texts(strings)
     while found := INFORMATION.match(text, offset):
-        information.append((found[1], found[2].strip()))
-        offset = found.end()
-    draft.cycle, doc = split_texts(strings)
-    lines = [doc] if doc else []
-    for key, value in information:
+        key, value = found[1], found[2].strip()
         if key == "Cycle" and not draft.cycle:
             draft.cycle = value
-        elif key == "Doc":
-            lines.append(value)
         else:
-            lines.append(f"{key}={value}")
-    draft.doc = "\n".join(lines)
+            lines.append(value if key == "Doc" else f"{key}={value}")
+        offset = found.end()
+    if lines:
+        draft.doc = "\n".join([draft.doc, *lines] if draft.doc else lines)
     return _skip(text, offset)
 
 
-def _read_declarations(draft: Draft, offset: int) -> tuple[int, bool]:
-    """Registers and initial memory, in braces or up to the row of threads; says whether there were braces."""
+def _read_declarations(draft: Draft, offset: int) -> tuple[re.Match[str], bool]:
+    """Registers and initial memory, in braces or not; gives the row of threads behind them and tells which."""
     source, text = draft.source, draft.source.text
     if text.startswith("{", offset):
         end = text.find("}", offset)
         if end < 0:
-            raise source.error("this `{` is not closed: the file ends too early", offset)
-        read_declaration_list(draft, offset + 1, end)
-        return end + 1, True
-    header = THREADS.search(text, offset)
+            raise source.error(f"this `{{` is not closed: {TOO_EARLY}", offset)
+        draft.read_declarations(offset + 1, end)
+        row = _skip(text, end + 1)
+        header = THREADS.match(text, text.rfind("\n", 0, row) + 1)
+        if header is None:
+            raise _no_threads(source, end + 1)
+        return header, True
+    header = _find_threads(text, offset)
     if header is None:
         raise _no_threads(source, offset)
-    read_declaration_list(draft, offset, header.start())
-    if text[offset : header.start()].rstrip()[-1:] not in ("", ";"):
-        raise source.error("expected `;`", offset + len(text[offset : header.start()].rstrip()))
-    return header.start(), False
+    declared = text[offset : header.start()].rstrip()
+    draft.read_declarations(offset, header.start())
+    if declared and declared[-1] != ";":
+        raise source.error("expected `;`", offset + len(declared))
+    return header, False
 
 
-def read_declaration_list(draft: Draft, start: int, end: int) -> None:
-    """The declarations between two offsets, each ended by a semicolon; the last one may do without."""
-    text = draft.source.text
-    while start < end:
-        stop = text.find(";", start, end)
-        stop = end if stop < 0 else stop
-        begin = _skip(text, start)
-        if begin < stop:
-            piece = Piece(text[begin:stop].rstrip(), begin)
-            draft.declarations.append((piece, draft.source.piece(parse_declaration, *piece)))
-        start = stop + 1
+def _find_threads(text: str, offset: int) -> re.Match[str] | None:
+    """The row of threads: mostly the line on which P0 first stands."""
+    line = text.rfind("\n", 0, text.find("P0", offset)) + 1
+    return (THREADS.match(text, line) if line > offset else None) or THREADS.search(text, offset)
 
 
-def _no_threads(source: SourceText, offset: int) -> Exception:
+def _no_threads(source: SourceText, offset: int) -> LitmusError:
     row = re.compile(r"^[ \t]*P\d+\b(?!\s*:\s*\.)", re.MULTILINE).search(source.text, offset)
     if row is None:
         return source.error("expected a row of threads such as `P0 | P1 ;`: the test has no threads", offset)
@@ -138,204 +111,33 @@ def _no_threads(source: SourceText, offset: int) -> Exception:
     return source.error("this row of threads cannot be read", row.start(), hint)
 
 
-def _read_program(draft: Draft, offset: int) -> int:
+def _read_program(draft: Draft, header: re.Match[str]) -> int:
     source, text = draft.source, draft.source.text
-    header = THREADS.match(text, _skip_lines(text, offset))
-    if header is None:
-        raise _no_threads(source, offset)
     line = header[0]
     separator = "|" if "|" in line else ":"
     numbers = [int(number) for number in re.findall(r"P(\d+)", line)]
     if sorted(numbers) != list(range(len(numbers))):
         raise source.error(f"the threads of a test are P0 to P{len(numbers) - 1}, each once", header.start())
-    ended = PROGRAM_END.search(text, header.end())
-    end = len(text) if ended is None else ended.start()
-    rows = semicolon_rows(source, header.end(), end) if header[1] else _line_rows(source, header.end(), end)
-    draft.cells = read_rows(source, rows, separator, numbers)
-    if ended is None:
-        raise source.error("the scope tree is missing: the file ends too early", len(text.rstrip()))
+    start, end = header.end(), _program_end(text, header.end())
+    if separator == ":" and not header[1] and (section := BARE_SECTION.search(text, start, end)) is not None:
+        raise source.error("the scope tree is missing before this", _skip(text, section.start()))
+    rows = semicolon_rows(source, start, end) if header[1] else line_rows(source, start, end)
+    draft.cells = read_columns(source, rows, separator, numbers)
+    if end == len(text):
+        raise source.error(f"the scope tree is missing: {TOO_EARLY}", len(text.rstrip()))
     return end
 
 
-def semicolon_rows(source: SourceText, start: int, end: int) -> list[Piece]:
-    """Rows that end in `;`, wherever the lines break."""
-    text = source.text
-    rows = []
-    while (stop := text.find(";", start, end)) >= 0:
-        rows.append(Piece(text[start:stop], start))
-        start = stop + 1
-    if text[start:end].strip():
-        raise source.error("expected `;` at the end of the row", start + len(text[start:end].rstrip()))
-    return rows
-
-
-def _line_rows(source: SourceText, start: int, end: int) -> list[Piece]:
-    text = source.text
-    rows = []
-    while start < end:
-        stop = text.find("\n", start, end)
-        stop = end if stop < 0 else stop
-        row = text[start:stop]
-        if AFTER_TREE.match(row):
-            raise source.error("the scope tree is missing before this", start)
-        if row and not row.isspace():
-            rows.append(Piece(row.rstrip(" \t;"), start))
-        start = stop + 1
-    return rows
-
-
-def read_rows(source: SourceText, rows: list[Piece], separator: str, numbers: list[int]) -> list[list[Piece]]:
-    """The cells of every thread, without the empty ones."""
-    columns: list[list[Piece]] = [[] for _ in numbers]
-    for row in rows:
-        cells = row.text.split("|") if separator == "|" else _colon_cells(row.text)
-        if len(cells) != len(numbers):
-            raise _ragged(source, row, len(cells), len(numbers))
-        offset = row.offset
-        for number, cell in zip(numbers, cells, strict=True):
-            text = cell.strip()
-            if text:
-                columns[number].append(Piece(text, offset + cell.index(text)))
-            offset += len(cell) + 1
-    return columns
-
-
-def _ragged(source: SourceText, row: Piece, cells: int, threads: int) -> Exception:
-    start = row.offset + len(row.text) - len(row.text.lstrip())
-    return source.error(f"this row has {counted(cells, 'cell')}, the test has {counted(threads, 'thread')}", start)
-
-
-def _colon_cells(row: str) -> list[str]:
-    cells, start = [], 0
-    while True:
-        label = LABEL.match(row, start)
-        found = CELL_END[":"].search(row, label.end() if label else start)
-        if found is None:
-            cells.append(row[start:])
-            return cells
-        cells.append(row[start : found.start()])
-        start = found.end()
-
-
-def _read_sections(draft: Draft, offset: int) -> None:
-    """What follows the program: scope tree, memory map, locations, filter and condition."""
-    source, text = draft.source, draft.source.text
-    offset = _skip(text, offset)
-    while offset < len(text) and draft.condition is None:
-        if text.startswith("scopeTree", offset):
-            offset = _skip(text, offset + len("scopeTree"))
-        if draft.scope_tree is None:
-            offset = _read_scope_tree(draft, offset)
-        elif draft.memory_map is None and MAP_START.match(text, offset):
-            offset = _read_memory_map(draft, offset)
-        else:
-            offset = read_condition_section(draft, offset)
-        offset = _skip(text, offset)
-    if draft.memory_map is None and draft.condition is not None and offset < len(text):
-        offset = _skip(text, _read_memory_map(draft, offset))
-    if offset < len(text):
-        raise source.error("the test ends before this", offset)
-    if draft.scope_tree is None:
-        raise source.error("the scope tree is missing", len(text.rstrip()))
-    if draft.condition is None:
-        raise source.error("the condition is missing: the file ends too early", len(text.rstrip()))
-    if draft.memory_map is None:
-        draft.memory_map = MemoryMap(())
-
-
-def _read_scope_tree(draft: Draft, start: int) -> int:
-    source, text = draft.source, draft.source.text
-    if not text.startswith("(", start):
-        raise source.error("expected a scope tree such as `(device (kernel (cta (warp P0))))`", start)
-    end = start
-    while text.startswith("(", _skip(text, end)) and (end == start or not draft_condition_ahead(text, end)):
-        end = _closing(source, _skip(text, end)) + 1
-    piece = Piece(text[start:end], start)
-    draft.sections["scope tree"] = piece
-    draft.scope_tree = source.piece(lambda tree: read_scope_tree(tree, len(draft.cells)), *piece)
-    return end
-
-
-def draft_condition_ahead(text: str, offset: int) -> bool:
-    """Whether a parenthesis opens a bare condition, not another device."""
-    return re.compile(r"\s*\((?!\s*[A-Za-z_]+[\s(])").match(text, offset) is not None
-
-
-def _closing(source: SourceText, start: int) -> int:
-    depth = 0
-    for found in re.compile(r"[()]").finditer(source.text, start):
-        depth += 1 if found[0] == "(" else -1
-        if depth == 0:
-            return found.start()
-    raise source.error("this `(` is not closed: the file ends too early", start)
-
-
-def _read_memory_map(draft: Draft, start: int) -> int:
-    source, text = draft.source, draft.source.text
-    ended = MAP_END.search(text, start)
-    end = len(text) if ended is None else ended.start()
-    piece = Piece(text[start:end].rstrip(), start)
-    draft.sections["memory map"] = piece
-    entries = source.piece(parse_memory_map, *piece)
-    try:
-        draft.memory_map = MemoryMap(_mapped_variables(entries))
-    except SyntaxProblem as problem:
-        raise source.problem(problem, *piece) from None
-    return end
-
-
-def _mapped_variables(entries: tuple[tuple[str, ...], ...]) -> tuple[MappedVariable, ...]:
-    spaces = {name: Space(word) for name, word, *rest in entries if not rest and word in list(Space)}
-    targets = {name: rest[0] for name, _, *rest in entries if rest}
-    variables = []
-    for name, word, *aliases in entries:
-        if not aliases:
-            if word not in list(Space):
-                raise SyntaxProblem(f"unknown space {word!r}", token=word, hint="spaces: global, shared")
-            variables.append(MappedVariable(name, Space(word)))
-            continue
-        if word not in list(Proxy):
-            raise SyntaxProblem(f"unknown proxy {word!r}", token=word, hint=near_name(word, list(Proxy)))
-        target = aliases[0]
-        for _ in targets:
-            target = targets.get(target, target)
-        variables.append(MappedVariable(name, spaces.get(target, Space.GLOBAL), aliases[0], Proxy(word)))
-    return tuple(variables)
-
-
-def read_condition_section(draft: Draft, start: int) -> int:
-    """`locations […]`, `filter …` or the condition, which ends the test but for what herd writes behind it."""
-    source, text = draft.source, draft.source.text
-    word = re.compile(r"locations\b|filter\b").match(text, start)
-    if word is not None and word[0] == "locations":
-        opening = _skip(text, word.end())
-        end = text.find("]", opening)
-        if not text.startswith("[", opening) or end < 0:
-            raise source.error("expected `[…]` after locations", opening)
-        draft.sections["locations"] = piece = Piece(text[opening + 1 : end], opening + 1)
-        draft.locations = source.piece(parse_locations, *piece)
-        return end + 1
-    begin = start if word is None else _skip(text, word.end())
-    following = re.compile(rf"^[ \t]*{KEYWORD}|\bscopeTree\b|^[ \t]*\(\s*(?:device|system)\b", re.MULTILINE)
-    ended = following.search(text, begin + 1)
-    end = len(text) if ended is None else ended.start()
-    piece = Piece(text[begin:end].rstrip(), begin)
-    if word is None:
-        draft.sections["condition"] = piece
-        draft.condition = source.piece(parse_condition, *piece)
-    else:
-        draft.sections["filter"] = piece
-        draft.filter = source.piece(parse_expression, *piece)
+def _program_end(text: str, start: int) -> int:
+    """Where the first section after the program starts: no instruction has a parenthesis."""
+    end = text.find("(", start)
+    end = len(text) if end < 0 else end
+    if any(text.find(word, start, end) >= 0 for word in SECTION_WORDS):
+        found = SECTION_START.search(text, start, end)
+        return end if found is None else found.start()
     return end
 
 
 def _skip(text: str, offset: int) -> int:
     found = SPACE.match(text, offset)
     return found.end() if found else offset
-
-
-def _skip_lines(text: str, offset: int) -> int:
-    """The start of the first line with something on it."""
-    end = _skip(text, offset)
-    newline = text.rfind("\n", offset, end)
-    return newline + 1 if newline >= 0 else offset

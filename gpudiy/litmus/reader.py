@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpudiy.litmus.errors import LitmusError, near_name
 from gpudiy.litmus.read_dat3m import read_dat3m
 from gpudiy.litmus.read_gpu_ptx import read_gpu_ptx
-from gpudiy.litmus.source_text import SourceText
+from gpudiy.litmus.source_text import COMMENT, SourceText
 from gpudiy.litmus.test import Test
 
 LONGEST_LINE = 1 << 16  # characters
@@ -63,12 +63,20 @@ def _split(text: str, path: str) -> Iterator[SourceText]:
     """A header starts another test if the one before already has its row of threads."""
     start = 0
     line = 1
-    for found in NEXT_TEST.finditer(text):
-        if found.start() > start and THREAD_ROW.search(text, start, found.start()):
-            yield SourceText(text[start : found.start()], path, line)
-            line += text.count("\n", start, found.start())
-            start = found.start()
-    yield SourceText(text[start:], path, line)
+    for header in _headers(text):
+        if header > start and THREAD_ROW.search(text, start, header):
+            yield SourceText(text[start:header], path, line)
+            line += text.count("\n", start, header)
+            start = header
+    yield SourceText(text[start:] if start else text, path, line)
+
+
+def _headers(text: str) -> list[int]:
+    """Where lines stand that read like a header, but not inside strings and comments."""
+    if not any(f"\n{word}" in text for word in FORMATS):
+        return []
+    bare = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    return [found.start() for found in NEXT_TEST.finditer(bare)]
 
 
 def _read(source: SourceText) -> Test:

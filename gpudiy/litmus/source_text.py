@@ -43,11 +43,8 @@ class SourceText:
         try:
             return parse(text)
         except SyntaxProblem as problem:
-            raise self.problem(problem, text, offset) from None
-
-    def problem(self, problem: SyntaxProblem, text: str, offset: int) -> LitmusError:
-        inside = problem.offset if problem.token is None else find_token(text, problem.token, problem.occurrence)
-        return self.error(problem.message, offset + inside, problem.hint)
+            moved = problem.moved(text, offset)
+            raise self.error(moved.message, moved.offset, moved.hint) from None
 
     def _without_comments(self) -> str:
         def blank(match: re.Match[str]) -> str:
@@ -59,11 +56,3 @@ class SourceText:
             return re.sub(r"[^\n]", " ", found)
 
         return COMMENT.sub(blank, self.original)
-
-
-def find_token(text: str, token: str, occurrence: int = 0) -> int:
-    """Where `token` stands in `text` as a word of its own, the first time or as often as `occurrence` says (-1: the
-    last time); the start of the text if it does not stand there.
-    """
-    found = [match.start() for match in re.finditer(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text)]
-    return found[occurrence] if found else len(text) - len(text.lstrip())

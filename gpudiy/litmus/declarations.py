@@ -1,0 +1,89 @@
+"""What stands before the program: registers with their types and initial values, initial memory, aliases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import AddressOf, Value
+from gpudiy.litmus.grammar import RawDeclaration, SyntaxProblem, parse_declaration, parse_piece
+from gpudiy.litmus.opcode import TYPES
+from gpudiy.litmus.test import InitialMemory, RegisterDeclaration
+
+RegisterTypes = tuple[tuple[str, ScalarType], ...]
+
+
+class Piece(NamedTuple):
+    """A part of a text and the offset at which it stands."""
+
+    text: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """The declarations of a test. `typed` says whether any register was declared with its type."""
+
+    pieces: tuple[tuple[Piece, RawDeclaration], ...]
+    registers: tuple[RegisterDeclaration, ...]
+    init: tuple[InitialMemory, ...]
+    types: dict[int, RegisterTypes]
+    typed: bool
+
+
+@lru_cache(1 << 14)
+def read_declarations(text: str) -> Declarations:
+    """The declarations of a text, each ended by a semicolon; the last one may do without."""
+    pieces = []
+    start = 0
+    while start < len(text):
+        stop = text.find(";", start)
+        stop = len(text) if stop < 0 else stop
+        piece = text[start:stop].strip()
+        if piece:
+            offset = text.index(piece, start)
+            pieces.append((Piece(piece, offset), parse_piece(parse_declaration, piece, offset)))
+        start = stop + 1
+    registers = sorted(_registers(pieces), key=lambda declaration: declaration.thread)
+    types: dict[int, RegisterTypes] = {}
+    for declaration in registers:
+        types[declaration.thread] = (*types.get(declaration.thread, ()), (declaration.name, declaration.type))
+    typed = any(raw.type is not None for _, raw in pieces)
+    return Declarations(tuple(pieces), tuple(registers), _init(pieces), types, typed)
+
+
+def _init(pieces: list[tuple[Piece, RawDeclaration]]) -> tuple[InitialMemory, ...]:
+    """What memory holds at the start; variables that hold 0 are not kept."""
+    values: dict[str, Value] = {}
+    for piece, raw in pieces:
+        if raw.thread is None and raw.aliases is None:
+            if raw.name in values:
+                raise SyntaxProblem(f"{raw.name} is initialised twice", piece.offset)
+            values[raw.name] = 0 if raw.value is None else raw.value
+    return tuple(InitialMemory(name, value) for name, value in values.items() if value != 0)
+
+
+def _registers(pieces: list[tuple[Piece, RawDeclaration]]) -> list[RegisterDeclaration]:
+    """Declared registers; `0:r0=1` gives a declared one its value, and declares it where nobody did."""
+    typed = {(raw.thread, raw.name) for _, raw in pieces if raw.type is not None}
+    values = {(raw.thread, raw.name): raw.value for _, raw in pieces if raw.type is None}
+    registers = []
+    for piece, raw in pieces:
+        key = (raw.thread, raw.name)
+        if raw.thread is None or (raw.type is None and key in typed):
+            continue
+        value = values.get(key) if raw.value is None else raw.value
+        value = 0 if value is None else value
+        registers.append(RegisterDeclaration(raw.thread, raw.name, _type(piece, raw, value), value))
+    return registers
+
+
+def _type(piece: Piece, raw: RawDeclaration, value: Value) -> ScalarType:
+    if raw.type is None:
+        return ScalarType.B64 if isinstance(value, AddressOf) else ScalarType.S32
+    if raw.type[1:] not in TYPES:
+        hint = "types: " + ", ".join(f".{name}" for name in TYPES)
+        raise SyntaxProblem(f"unknown type {raw.type}", piece.offset + piece.text.index(raw.type) + 1, hint=hint)
+    return TYPES[raw.type[1:]]
