@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpudiy.litmus.instruction import Comparison
@@ -132,6 +132,21 @@ def holds(expression: Expression, value_of: Callable[[Observable], Value]) -> bo
             return any(holds(part, value_of) for part in parts)
         case Implies(premise=premise, conclusion=conclusion):
             return not holds(premise, value_of) or holds(conclusion, value_of)
+
+
+def mapped(expression: Expression, change: Callable[[Term], Term]) -> Expression:
+    """The expression with every term changed."""
+    match expression:
+        case Compare():
+            return replace(expression, left=change(expression.left), right=change(expression.right))
+        case Not():
+            return Not(mapped(expression.inner, change))
+        case And():
+            return And(tuple(mapped(part, change) for part in expression.parts))
+        case Or():
+            return Or(tuple(mapped(part, change) for part in expression.parts))
+        case Implies():
+            return Implies(mapped(expression.premise, change), mapped(expression.conclusion, change))
 
 
 def _compare(comparison: Comparison, left: Value, right: Value) -> bool:

@@ -9,17 +9,13 @@ from functools import lru_cache
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import (
-    And,
-    Compare,
     Condition,
     Expression,
     FinalRegister,
     FinalVariable,
-    Implies,
-    Not,
-    Or,
     Term,
     comparisons,
+    mapped,
 )
 from gpudiy.litmus.declarations import Declarations, Piece, RegisterTypes, read_declarations
 from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
@@ -152,8 +148,8 @@ class Draft:
                 return FinalRegister(owners[term.name][0], term.name)
             return term
 
-        condition = replace(condition, expression=_mapped(condition.expression, owned))
-        return condition, None if filter is None else _mapped(filter, owned)
+        condition = replace(condition, expression=mapped(condition.expression, owned))
+        return condition, None if filter is None else mapped(filter, owned)
 
     def _located(self, invalid: InvalidTest, places: list[list[Piece]]) -> LitmusError:
         """The error with the place in the text of what the rules found wrong."""
@@ -203,17 +199,3 @@ def _terms(expression: Expression) -> Iterable[Term]:
 
 def _unknown(term: Term, variables: frozenset[str]) -> bool:
     return isinstance(term, FinalVariable) and term.name not in variables
-
-
-def _mapped(expression: Expression, change: Callable[[Term], Term]) -> Expression:
-    match expression:
-        case Compare():
-            return replace(expression, left=change(expression.left), right=change(expression.right))
-        case Not():
-            return Not(_mapped(expression.inner, change))
-        case And():
-            return And(tuple(_mapped(part, change) for part in expression.parts))
-        case Or():
-            return Or(tuple(_mapped(part, change) for part in expression.parts))
-        case Implies():
-            return Implies(_mapped(expression.premise, change), _mapped(expression.conclusion, change))
