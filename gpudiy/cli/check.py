@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.progress import progress
+from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
     from gpudiy.litmus.errors import LitmusError
@@ -40,7 +39,7 @@ def run(arguments: Namespace) -> int:
             for test in load_tests(source):
                 tests += 1
                 if test.memory_map.symbolic:
-                    print(f"{source}: warning: {SYMBOLIC}", file=sys.stderr)
+                    say(f"{source}: warning: {SYMBOLIC}")
                 if arguments.json:
                     print(json.dumps(_described(source, test)))
         except LitmusError as error:
@@ -60,7 +59,7 @@ def _report(error: LitmusError, as_json: bool) -> None:
     if as_json:
         place = {"file": error.path, "line": error.line, "column": error.column}
         print(json.dumps({**place, "valid": False, "error": error.message}))
-    print(error, file=sys.stderr)
+    say(error)
 
 
 def _described(source: str, test: Test) -> dict[str, object]:

@@ -7,7 +7,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from gpudiy.cli.progress import progress
+from gpudiy.cli.progress import progress, say
 
 FORMATS = ("canonical", "herd", "dat3m")
 EPILOG = """\
@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
     try:
         sources = list(find_sources(arguments.paths))
     except LitmusError as error:
-        print(error, file=sys.stderr)
+        say(error)
         return 2
     writer = _to_stream if arguments.output == "-" else _ToDirectory(Path(arguments.output), sources)
     bad = 0
@@ -47,12 +47,12 @@ def run(arguments: Namespace) -> int:
             writer(source, texts)
         except LitmusError as error:
             bad += 1
-            print(error, file=sys.stderr)
+            say(error)
         except CannotExpress as cannot:
             bad += 1
-            print(f"{source}: error: the {arguments.to} format cannot express {cannot}", file=sys.stderr)
+            say(f"{source}: error: the {arguments.to} format cannot express {cannot}")
         except OSError as error:
-            print(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}", file=sys.stderr)
+            say(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}")
             return 2
     return 2 if bad else 0
 

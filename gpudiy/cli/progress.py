@@ -36,6 +36,11 @@ def progress(items: Sequence[Item], what: str, quiet: bool = False) -> Iterator[
             print(file=sys.stderr)
 
 
+def say(text: object) -> None:
+    """A message on standard error that does not run into a bar."""
+    print(f"\r\x1b[K{text}" if sys.stderr.isatty() else text, file=sys.stderr)
+
+
 def _tell(done: int, total: int, what: str, seconds: float, terminal: bool) -> None:
     rate = done / seconds if seconds > 0 else 0.0
     left = f", {(total - done) / rate:.0f} s left" if rate and done < total else ""

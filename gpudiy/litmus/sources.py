@@ -37,10 +37,10 @@ def _expanded(path: str, lists: tuple[Path, ...]) -> Iterator[str]:
         if not found:
             raise LitmusError(f"there is no {SUFFIX} file in this directory", path=path)
         yield from found
-    elif path.startswith("@") and not Path(path).exists():
-        yield from _listed(Path(path[1:]), lists)
-    elif Path(path).name.startswith("@"):
+    elif Path(path).name.startswith("@") and Path(path).exists():
         yield from _listed(Path(path), lists)
+    elif path.startswith("@"):
+        yield from _listed(Path(path[1:]), lists)
     elif Path(path).exists():
         yield path
     else:
@@ -56,10 +56,11 @@ def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
         entry = line.strip()
         if not entry or entry.startswith("#"):
             continue
-        nested = "@" if entry.startswith("@") else ""
-        target = str(file.parent / entry.removeprefix("@"))
+        target = str(file.parent / entry)
+        if entry.startswith("@") and not Path(target).exists():
+            target = f"@{file.parent / entry[1:]}"
         try:
-            yield from _expanded(nested + target, (*lists, file.resolve()))
+            yield from _expanded(target, (*lists, file.resolve()))
         except LitmusError as error:
             if error.line is not None:
                 raise

@@ -1,0 +1,51 @@
+"""What a stranger gets from `pip install .` into a clean environment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from gpudiy.shipped import shipped
+
+
+def run(*command: object, **options: object) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [str(word) for word in command]
+    return subprocess.run(words, check=True, capture_output=True, text=True, env=environment, **options).stdout  # type: ignore[call-overload, no-any-return]
+
+
+def test_shipped_files_of_a_checkout() -> None:
+    assert (shipped("logs") / "thesis-figures.csv").exists()
+    assert (shipped("harness_templates") / "README.md").exists()
+    with pytest.raises(FileNotFoundError, match="install it again"):
+        shipped("nothing")
+
+
+@pytest.mark.heavy
+def test_wheel(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert "gpudiy/shipped_files/logs/thesis-figures.csv" in names
+    assert "gpudiy/shipped_files/harness_templates/README.md" in names
+    assert "optcheck/__init__.py" in names and "gpudiy/py.typed" in names
+    assert not [name for name in names if name.startswith(("tests", "bench", "docs"))]
+
+
+@pytest.mark.heavy
+def test_install_into_a_clean_environment(tmp_path: Path) -> None:
+    run(sys.executable, "-m", "venv", tmp_path / "clean")
+    binaries = tmp_path / "clean" / "bin"
+    run(binaries / "pip", "install", "--quiet", ROOT)
+    assert run(binaries / "gpudiy", "--version", cwd=tmp_path).startswith("gpudiy ")
+    figure = ROOT / "tests" / "data" / "litmus" / "figures" / "A.1-sb.litmus"
+    assert run(binaries / "gpudiy", "convert", figure, cwd=tmp_path) == figure.read_text() + "\n"
+    code = "from gpudiy.shipped import shipped; print(shipped('logs') / 'thesis-figures.csv')"
+    found = run(binaries / "python", "-c", code, cwd=tmp_path).strip()
+    assert "shipped_files" in found and Path(found).exists()
