@@ -19,7 +19,7 @@ $(READY): pyproject.toml
 	@touch $@
 
 demo: $(READY)
-	@$(BIN)/python bench/demo.py
+	@docs/demo.sh
 
 lint: $(READY)
 	$(BIN)/ruff check .

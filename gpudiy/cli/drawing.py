@@ -44,7 +44,7 @@ def _program(test: Test) -> Text:
     lines = []
     for row in zip_longest(*columns, fillvalue=("", "")):
         cells = [Text(text.ljust(width), style=style) for (text, style), width in zip(row, widths, strict=True)]
-        line = Text(GAP, style="dim").join(cells)
+        line = Text.assemble((GAP, "dim")).join(cells)
         line.rstrip()
         lines.append(line)
     lines.insert(1, Text("──┼──".join("─" * width for width in widths), style="dim"))
@@ -85,9 +85,9 @@ def _branches(threads: list[tuple[int, Placement]], levels: list[int], indent: s
         groups.setdefault(thread[1][level], []).append(thread)
     for index, group in enumerate(groups.values()):
         last = index == len(groups) - 1
-        line = Text(indent + ("└─ " if last else "├─ "), style="dim").append(LEVELS[4 - level], style="not dim")
+        line = Text.assemble((indent + ("└─ " if last else "├─ "), "dim"), LEVELS[4 - level])
         if not inner:
-            line.append("  ").append(" ".join(f"P{number}" for number, _ in group), style="bold not dim")
+            line.append("  ").append(" ".join(f"P{number}" for number, _ in group), style="bold")
         yield line
         if inner:
             yield from _branches(group, inner, indent + ("   " if last else "│  "))
@@ -125,4 +125,4 @@ def _variable(test: Test, variable: MappedVariable) -> str:
 
 
 def _fact(word: str, text: str, style: str = "") -> Text:
-    return Text(f"{word:<9}", style="dim").append(text, style=f"not dim {style}".strip())
+    return Text.assemble((f"{word:<9}", "dim"), (text, style))

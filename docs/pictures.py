@@ -1,0 +1,28 @@
+"""Makes the pictures of the documentation: `python docs/pictures.py`."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+from rich.console import Console
+
+from gpudiy.cli.drawing import drawn
+from gpudiy.litmus.reader import read_test
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+    test = read_test((HERE / "examples" / "mp-cas.litmus").read_text())
+    console = Console(record=True, width=58, highlight=False, file=io.StringIO(), force_terminal=True)
+    console.print(drawn(test, hashes=True))
+    svg = console.export_svg(title="gpudiy show mp-cas.litmus", font_aspect_ratio=0.6, unique_id="show")
+    svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no font from elsewhere
+    svg = svg.replace("Fira Code", "DejaVu Sans Mono, Menlo, Consolas")
+    (HERE / "images" / "show.svg").write_text(svg)
+
+
+if __name__ == "__main__":
+    main()
