@@ -1,0 +1,1 @@
+"""What is allowed, and why: events and executions of tests, the cat language, models, verdicts."""

@@ -1,0 +1,352 @@
+"""Models compiled: a cat file becomes four Python functions over machine integers.
+
+What depends on the events alone is computed once for all executions of a program; what depends on rf, then on the
+chosen orders, then on co, as soon as these are chosen. A check stands right behind what it needs, so that an execution
+is given up at the first stage that forbids it. Equal expressions are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from gpudiy.litmus.errors import near_name
+from gpudiy.models.algebra import Algebra
+from gpudiy.models.cat_syntax import (
+    Binary,
+    Binding,
+    Call,
+    CatFile,
+    Check,
+    Empty,
+    Expression,
+    Include,
+    Let,
+    Name,
+    Unary,
+    With,
+    parse_cat,
+)
+
+Slots = list[int]
+
+
+class Stage(IntEnum):
+    """When a value is known: from the events, from rf (and who meets whom at barriers), from orders, from co."""
+
+    EVENTS = 0
+    READS = 1
+    ORDERS = 2
+    COHERENCE = 3
+
+
+SETS = (
+    "_", "R", "W", "M", "F", "B", "IW", "RMW", "PF", "WEAK", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "VOL", "MEMBAR",
+    "CTA", "CLUSTER", "GPU", "SYS", "GEN", "TEX", "SUR", "CON",
+    "PF-ALIAS", "PF-GEN", "PF-TEX", "PF-SUR", "PF-CON",
+)  # fmt: skip
+RELATIONS = (
+    "po", "loc", "vloc", "int", "ext", "rmw", "addr", "data", "ctrl", "id", "scoped",
+    "same-warp", "same-cta", "same-cluster", "same-kernel", "same-gpu",
+)  # fmt: skip
+DYNAMIC = {"rf": Stage.READS, "syncbar": Stage.READS, "co": Stage.COHERENCE}
+FUNCTIONS = {"domain": 1, "range": 1, "fencerel": 1, "toid": 1}
+SOURCES = ("partial_orders", "orientations")
+
+
+class Operand(NamedTuple):
+    """A value in the compiled code: its slot, whether it is a set, and when it is known."""
+
+    slot: int
+    is_set: bool
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCheck:
+    name: str
+    test: str
+    negated: bool
+    flagged: bool
+    slot: int
+    stage: Stage
+
+
+@dataclass(slots=True)
+class Model:
+    """A model ready to judge executions."""
+
+    name: str
+    title: str
+    slots: int = 0
+    inputs: dict[str, int] = field(default_factory=dict)  # what must be filled in, by name
+    checks: list[CompiledCheck] = field(default_factory=list)
+    named: dict[str, Operand] = field(default_factory=dict)  # what the file defines, for pictures and explanations
+    partial_co: bool = False
+    orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
+    stages: list[Callable[[Algebra, Slots], str | None]] = field(default_factory=list)
+
+
+class _Compiler:
+    def __init__(self, file: CatFile, name: str) -> None:
+        self.file = file
+        self.model = Model(name, file.title)
+        self.lines: list[list[str]] = [[], [], [], []]
+        self.known: dict[object, Operand] = {}
+        self.bindings: dict[str, Operand] = {}
+        self.functions: dict[str, Binding] = {}
+        self.loop: list[str] | None = None
+        self.looping: set[int] = set()
+
+    def compile(self) -> Model:
+        self.statements(self.file)
+        if not self.model.checks:
+            raise self.file.source.error("a model needs at least one check", len(self.file.source.text.rstrip()))
+        for stage, lines in enumerate(self.lines):
+            body = "\n".join(f"    {line}" for line in lines) or "    pass"
+            scope: dict[str, Callable[[Algebra, Slots], str | None]] = {}
+            exec(f"def stage{stage}(a, v):\n{body}\n    return None", scope)
+            self.model.stages.append(scope[f"stage{stage}"])
+        return self.model
+
+    def statements(self, file: CatFile) -> None:
+        self.file = file
+        for statement in file.statements:
+            match statement:
+                case Let(bindings=bindings, recursive=True):
+                    self.recursive(bindings)
+                case Let(bindings=bindings):
+                    self.let(bindings)
+                case Check():
+                    self.check(statement)
+                case With():
+                    self.choice(statement)
+                case Include():
+                    self.include(statement)
+
+    def include(self, include: Include) -> None:
+        outer = self.file
+        path = Path(outer.source.path).parent / include.file
+        if not path.exists():
+            path = LIBRARY / include.file
+        if not path.exists():
+            raise outer.source.error(f"there is no file {include.file!r}", include.offset)
+        self.statements(parse_cat(path.read_text(), str(path)))
+        self.file = outer
+
+    def let(self, bindings: tuple[Binding, ...]) -> None:
+        values = []
+        for binding in bindings:
+            if binding.parameters:
+                self.functions[binding.name] = binding
+            else:
+                values.append((binding.name, self.value(binding.body, {})))
+        for name, value in values:
+            self.bindings[name] = self.model.named[name] = value
+
+    def recursive(self, bindings: tuple[Binding, ...]) -> None:
+        """A least fixed point: all start empty and grow until nothing changes."""
+        stage = max((self.stage_of(binding.body) for binding in bindings), default=Stage.EVENTS)
+        outer = self.lines[stage]
+        variables = []
+        for binding in bindings:
+            if binding.parameters:
+                raise self.file.source.error("a recursive function", binding.offset)
+            operand = self.fresh(False, stage)
+            self.looping.add(operand.slot)
+            self.bindings[binding.name] = self.model.named[binding.name] = operand
+            variables.append(operand)
+        self.loop = []
+        results = [self.value(binding.body, {}) for binding in bindings]
+        body, self.loop = self.loop, None
+        outer += [f"v[{variable.slot}] = 0" for variable in variables]
+        outer.append("while True:")
+        outer += [f"    {line}" for line in body]
+        same = " and ".join(f"v[{v.slot}] == v[{r.slot}]" for v, r in zip(variables, results, strict=True))
+        outer.append(f"    if {same}: break")
+        outer += [f"    v[{v.slot}] = v[{r.slot}]" for v, r in zip(variables, results, strict=True)]
+        self.looping.clear()
+
+    def stage_of(self, expression: Expression) -> Stage:
+        """When all parts of a recursive definition are known, but for itself."""
+        match expression:
+            case Name(name=name):
+                known = self.bindings.get(name)
+                if known is not None:
+                    return known.stage
+                return Stage.COHERENCE if name == "fr" else DYNAMIC.get(name, Stage.EVENTS)
+            case Unary(inner=inner):
+                return self.stage_of(inner)
+            case Binary(left=left, right=right):
+                return max(self.stage_of(left), self.stage_of(right))
+            case Call(function=function, arguments=arguments):
+                inside = [self.functions[function].body] if function in self.functions else []
+                return max(self.stage_of(part) for part in (*arguments, *inside))
+        return Stage.EVENTS
+
+    def check(self, check: Check) -> None:
+        value = self.value(check.expression, {})
+        if value.is_set and check.test != "empty":
+            raise self.file.source.error(f"{check.test} asks about a relation, this is a set", check.offset)
+        compiled = CompiledCheck(check.name, check.test, check.negated, check.flagged, value.slot, value.stage)
+        self.model.checks.append(compiled)
+        if check.flagged:
+            return
+        slot = f"v[{value.slot}]"
+        violated = {
+            "acyclic": f"a.closure({slot}) & a.identity",
+            "irreflexive": f"{slot} & a.identity",
+            "empty": slot,
+        }[check.test]
+        condition = f"not ({violated})" if check.negated else violated
+        self.lines[value.stage].append(f"if {condition}: return {check.name!r}")
+
+    def choice(self, choice: With) -> None:
+        if choice.source not in SOURCES:
+            raise self.file.source.error(
+                f"unknown source {choice.source!r}",
+                choice.offset,
+                near_name(choice.source, SOURCES) or "sources: " + ", ".join(SOURCES),
+            )
+        if choice.source == "partial_orders":
+            if choice.name != "co" or choice.arguments:
+                raise self.file.source.error("only co is chosen from partial_orders", choice.offset)
+            self.model.partial_co = True
+            return
+        if len(choice.arguments) != 1:
+            raise self.file.source.error("orientations takes the pairs to orient", choice.offset)
+        pairs = self.value(choice.arguments[0], {})
+        if pairs.is_set or pairs.stage is not Stage.EVENTS:
+            raise self.file.source.error("the pairs to orient must depend on the events alone", choice.offset)
+        order = self.fresh(False, Stage.ORDERS)
+        self.model.orders.append((order.slot, pairs.slot))
+        self.bindings[choice.name] = self.model.named[choice.name] = order
+
+    def value(self, expression: Expression, local: dict[str, Operand]) -> Operand:
+        match expression:
+            case Name():
+                return self.name(expression, local)
+            case Empty():
+                return self.emit(("empty",), "0", (), False)
+            case Unary(operator=operator, inner=inner):
+                return self.unary(operator, self.value(inner, local), expression.offset)
+            case Binary(operator=operator, left=left, right=right):
+                return self.binary(operator, self.value(left, local), self.value(right, local), expression.offset)
+            case Call():
+                return self.call(expression, local)
+
+    def name(self, name: Name, local: dict[str, Operand]) -> Operand:
+        word = name.name
+        if word in local:
+            return local[word]
+        if word in self.bindings:
+            return self.bindings[word]
+        if word == "fr":
+            return self.value(Binary(";", Unary("^-1", Name("rf", 0), 0), Name("co", 0), 0), {})
+        if word == "emptyset":
+            return self.emit(("emptyset",), "0", (), True)
+        if word in SETS or word in RELATIONS or word in DYNAMIC:
+            stage = DYNAMIC.get(word, Stage.EVENTS)
+            if word not in self.model.inputs:
+                operand = self.fresh(word in SETS, stage)
+                self.model.inputs[word] = operand.slot
+                self.known["input", word] = operand
+            return self.known["input", word]
+        known = [*local, *self.bindings, *self.functions, *SETS, *RELATIONS, *DYNAMIC, "fr"]
+        raise self.file.source.error(f"unknown name {word!r}", name.offset, near_name(word, known))
+
+    def unary(self, operator: str, inner: Operand, offset: int) -> Operand:
+        slot = f"v[{inner.slot}]"
+        if operator == "[]":
+            self.need(inner, True, "[…] takes a set", offset)
+            return self.emit(("[]", inner.slot), f"a.identity_on({slot})", (inner,), False)
+        if operator == "~":
+            everything = "a.row" if inner.is_set else "a.everything"
+            return self.emit(("~", inner.slot), f"{everything} & ~{slot}", (inner,), inner.is_set)
+        self.need(inner, False, f"{operator} takes a relation", offset)
+        code = {
+            "+": f"a.closure({slot})",
+            "*": f"a.closure({slot}) | a.identity",
+            "?": f"{slot} | a.identity",
+            "^-1": f"a.inverse({slot})",
+        }[operator]
+        return self.emit((operator, inner.slot), code, (inner,), False)
+
+    def binary(self, operator: str, left: Operand, right: Operand, offset: int) -> Operand:
+        one, other = f"v[{left.slot}]", f"v[{right.slot}]"
+        key = (operator, left.slot, right.slot)
+        if operator == "*":
+            self.need(left, True, "* takes two sets", offset)
+            self.need(right, True, "* takes two sets", offset)
+            return self.emit(key, f"a.product({one}, {other})", (left, right), False)
+        if operator == ";":
+            self.need(left, False, "; takes two relations", offset)
+            self.need(right, False, "; takes two relations", offset)
+            return self.emit(key, f"a.compose({one}, {other})", (left, right), False)
+        if left.is_set != right.is_set and "empty" not in (self.source_of(left), self.source_of(right)):
+            raise self.file.source.error(f"{operator} of a set and a relation", offset)
+        code = {"|": f"{one} | {other}", "&": f"{one} & {other}", "\\": f"{one} & ~{other}"}[operator]
+        return self.emit(key, code, (left, right), left.is_set and right.is_set)
+
+    def source_of(self, operand: Operand) -> str:
+        return "empty" if self.known.get(("empty",)) == operand else ""
+
+    def call(self, call: Call, local: dict[str, Operand]) -> Operand:
+        arguments = [self.value(argument, local) for argument in call.arguments]
+        if call.function in self.functions:
+            binding = self.functions[call.function]
+            if len(binding.parameters) != len(arguments):
+                problem = f"{call.function} takes {len(binding.parameters)} arguments, not {len(arguments)}"
+                raise self.file.source.error(problem, call.offset)
+            return self.value(binding.body, dict(zip(binding.parameters, arguments, strict=True)))
+        if call.function not in FUNCTIONS:
+            known = [*self.functions, *FUNCTIONS]
+            raise self.file.source.error(
+                f"unknown function {call.function!r}", call.offset, near_name(call.function, known)
+            )
+        if len(arguments) != 1:
+            raise self.file.source.error(f"{call.function} takes one argument", call.offset)
+        (argument,) = arguments
+        slot = f"v[{argument.slot}]"
+        if call.function in ("domain", "range"):
+            self.need(argument, False, f"{call.function} takes a relation", call.offset)
+            return self.emit((call.function, argument.slot), f"a.{call.function}({slot})", (argument,), True)
+        self.need(argument, True, f"{call.function} takes a set", call.offset)
+        if call.function == "toid":
+            return self.unary("[]", argument, call.offset)
+        order = self.name(Name("po", call.offset), {})
+        code = f"a.compose(v[{order.slot}] & a.product(a.row, {slot}), v[{order.slot}])"
+        return self.emit(("fencerel", argument.slot), code, (argument, order), False)
+
+    def need(self, operand: Operand, is_set: bool, message: str, offset: int) -> None:
+        if operand.is_set != is_set and self.source_of(operand) != "empty":
+            raise self.file.source.error(message, offset)
+
+    def emit(self, key: tuple[object, ...], code: str, operands: tuple[Operand, ...], is_set: bool) -> Operand:
+        inside = any(operand.slot in self.looping for operand in operands)
+        if not inside and key in self.known:
+            return self.known[key]
+        stage = max((operand.stage for operand in operands), default=Stage.EVENTS)
+        result = self.fresh(is_set, stage)
+        line = f"v[{result.slot}] = {code}"
+        if inside and self.loop is not None:
+            self.looping.add(result.slot)
+            self.loop.append(line)
+        else:
+            self.known[key] = result
+            self.lines[stage].append(line)
+        return result
+
+    def fresh(self, is_set: bool, stage: Stage) -> Operand:
+        self.model.slots += 1
+        return Operand(self.model.slots - 1, is_set, stage)
+
+
+LIBRARY = Path(__file__).parent / "library"
+
+
+def compile_cat(text: str, path: str, name: str) -> Model:
+    return _Compiler(parse_cat(text, path), name).compile()

@@ -1,0 +1,359 @@
+"""The cat language of the herd family: text to syntax tree."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from gpudiy.litmus.errors import LitmusError
+
+TOKEN = re.compile(
+    r"""(?P<space>(?:\s|//[^\n]*)+)
+      | (?P<string>"[^"\n]*")
+      | (?P<inverse>\^-1)
+      | (?P<name>[A-Za-z_][A-Za-z0-9_]*(?:[-.][A-Za-z0-9_]+)*)
+      | (?P<empty>0(?![A-Za-z0-9_]))
+      | (?P<symbol>[|&\\;~*+?()\[\]{},=])""",
+    re.VERBOSE,
+)
+KEYWORDS = frozenset({"let", "rec", "and", "in", "as", "include", "show", "unshow", "flag", "with", "from"})
+TESTS = frozenset({"acyclic", "irreflexive", "empty"})
+
+
+class CatError(LitmusError):
+    """A model that cannot be used, with its place."""
+
+
+class Token(NamedTuple):
+    kind: str
+    text: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """operator is one of ~ + * ? ^-1 or [] (the identity on a set)."""
+
+    operator: str
+    inner: Expression
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """operator is one of | & \\ ; * (all pairs of two sets)."""
+
+    operator: str
+    left: Expression
+    right: Expression
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: str
+    arguments: tuple[Expression, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Empty:
+    offset: int
+
+
+Expression = Name | Unary | Binary | Call | Empty
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """`let name(parameters) = body`."""
+
+    name: str
+    parameters: tuple[str, ...]
+    body: Expression
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    bindings: tuple[Binding, ...]
+    recursive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """`acyclic e as name`; a flagged one does not forbid, it tells."""
+
+    test: str
+    negated: bool
+    flagged: bool
+    expression: Expression
+    name: str
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class With:
+    """`with name from source(arguments)`: a relation that every execution chooses."""
+
+    name: str
+    source: str
+    arguments: tuple[Expression, ...]
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Include:
+    file: str
+    offset: int
+
+
+Statement = Let | Check | With | Include
+
+
+@dataclass(frozen=True, slots=True)
+class CatSource:
+    """The text of a model and where it comes from."""
+
+    text: str
+    path: str
+
+    def error(self, message: str, offset: int, hint: str | None = None) -> CatError:
+        before = self.text.count("\n", 0, offset)
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        line = self.text[start : end if end >= 0 else len(self.text)]
+        place = {"path": self.path, "line": before + 1, "column": offset - start + 1}
+        return CatError(message, source=line, hint=hint, **place)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class CatFile:
+    """A parsed model: its title and its statements."""
+
+    source: CatSource
+    title: str
+    statements: tuple[Statement, ...]
+
+
+def parse_cat(text: str, path: str = "<cat>") -> CatFile:
+    return _Parser(CatSource(text, path)).file()
+
+
+class _Parser:
+    """Recursive descent; `|` binds loosest, then `;`, `\\`, `&`, pairs `*`, then what stands behind or before."""
+
+    def __init__(self, source: CatSource) -> None:
+        self.source = source
+        self.tokens = self._tokens()
+        self.position = 0
+
+    def file(self) -> CatFile:
+        title = self.take()[1].strip('"') if self.token.kind == "string" else ""
+        if not title and self.token.kind == "name" and self._starts_title():
+            title = self.take().text
+        statements: list[Statement] = []
+        while self.token.kind != "end":
+            statement = self.statement()
+            if statement is not None:
+                statements.append(statement)
+        return CatFile(self.source, title, tuple(statements))
+
+    def statement(self) -> Statement | None:
+        token = self.token
+        if self.accept("let"):
+            return self.let()
+        if self.accept("include"):
+            if self.token.kind != "string":
+                self.fail("expected the name of a file in quotes")
+            return Include(self.take().text.strip('"'), token.offset)
+        if self.accept("with"):
+            return self.choice(token.offset)
+        if token.text in ("show", "unshow"):
+            return self.shown()
+        flagged = self.accept("flag")
+        negated = self.accept("~")
+        test = self.token.text
+        if test not in TESTS:
+            self.fail("expected let, acyclic, irreflexive, empty, flag, include, with or show")
+        self.take()
+        expression = self.expression()
+        name = test
+        if self.accept("as"):
+            name = self.name()
+        return Check(test, negated, flagged, expression, name, token.offset)
+
+    def let(self) -> Let:
+        recursive = self.accept("rec")
+        bindings = [self.binding()]
+        while self.accept("and"):
+            bindings.append(self.binding())
+        return Let(tuple(bindings), recursive)
+
+    def binding(self) -> Binding:
+        offset = self.token.offset
+        name = self.name()
+        parameters: list[str] = []
+        if self.accept("("):
+            while not self.accept(")"):
+                parameters.append(self.name())
+                if self.token.text != ")":
+                    self.expect(",")
+        self.expect("=")
+        return Binding(name, tuple(parameters), self.expression(), offset)
+
+    def choice(self, offset: int) -> With:
+        name = self.name()
+        self.expect("from")
+        source = self.name()
+        arguments = self.arguments() if self.token.text == "(" else ()
+        return With(name, source, arguments, offset)
+
+    def shown(self) -> None:
+        """What herd shows in pictures is chosen otherwise here; the statement is read over."""
+        self.take()
+        self.expression()
+        while self.accept(",") or self.accept("as"):
+            self.expression()
+
+    def expression(self) -> Expression:
+        return self.chain(("|", ";", "\\", "&"))
+
+    def chain(self, operators: tuple[str, ...]) -> Expression:
+        if not operators:
+            return self.pairs()
+        operator, *tighter = operators
+        left = self.chain(tuple(tighter))
+        while self.token.text == operator:
+            offset = self.take().offset
+            left = Binary(operator, left, self.chain(tuple(tighter)), offset)
+        return left
+
+    def pairs(self) -> Expression:
+        left = self.postfix()
+        while self.token.text == "*":
+            offset = self.take().offset
+            left = Binary("*", left, self.postfix(), offset)
+        return left
+
+    def postfix(self) -> Expression:
+        inner = self.atom()
+        while True:
+            token = self.token
+            if (
+                token.text in ("+", "?")
+                or token.kind == "inverse"
+                or (token.text == "*" and not self._operand_follows())
+            ):
+                self.take()
+                inner = Unary(token.text, inner, token.offset)
+            else:
+                return inner
+
+    def atom(self) -> Expression:
+        token = self.token
+        if self.accept("~"):
+            return Unary("~", self.postfix(), token.offset)
+        if self.accept("("):
+            inner = self.expression()
+            self.expect(")")
+            return inner
+        if self.accept("["):
+            inner = self.expression()
+            self.expect("]")
+            return Unary("[]", inner, token.offset)
+        if self.accept("{"):
+            self.expect("}")
+            return Empty(token.offset)
+        if token.kind == "empty":
+            self.take()
+            return Empty(token.offset)
+        name = self.name()
+        if self.token.text == "(" and self.token.offset == token.offset + len(token.text):
+            return Call(name, self.arguments(), token.offset)
+        return Name(name, token.offset)
+
+    def arguments(self) -> tuple[Expression, ...]:
+        self.expect("(")
+        found = [self.expression()]
+        while self.accept(","):
+            found.append(self.expression())
+        self.expect(")")
+        return tuple(found)
+
+    def name(self) -> str:
+        if self.token.kind != "name" or self.token.text in KEYWORDS | TESTS:
+            self.fail("expected a name")
+        return self.take().text
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.position]
+
+    def take(self) -> Token:
+        token = self.token
+        self.position += 1
+        return token
+
+    def accept(self, text: str) -> bool:
+        if self.token.text == text and self.token.kind != "string":
+            self.position += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.accept(text):
+            self.fail(f"expected `{text}`")
+
+    def fail(self, message: str) -> NoReturn:
+        found = f", found {self.token.text!r}" if self.token.kind != "end" else ", found the end of the file"
+        raise self.source.error(message + found, self.token.offset)
+
+    def _operand_follows(self) -> bool:
+        """Whether a `*` joins two sets: then something that can be one stands behind it."""
+        after = self.tokens[self.position + 1]
+        return (
+            after.text in ("(", "[", "~", "{")
+            or after.kind == "empty"
+            or (after.kind == "name" and after.text not in KEYWORDS | TESTS)
+        )
+
+    def _starts_title(self) -> bool:
+        return self.token.text not in KEYWORDS | TESTS and self.tokens[self.position + 1].text in KEYWORDS | TESTS
+
+    def _tokens(self) -> list[Token]:
+        text = self._without_comments()
+        tokens = []
+        offset = 0
+        while offset < len(text):
+            found = TOKEN.match(text, offset)
+            if found is None:
+                raise self.source.error(f"a character that has no place in a model: {text[offset]!r}", offset)
+            if found.lastgroup != "space":
+                tokens.append(Token(str(found.lastgroup), found[0], offset))
+            offset = found.end()
+        return [*tokens, Token("end", "", len(text.rstrip())), Token("end", "", len(text.rstrip()))]
+
+    def _without_comments(self) -> str:
+        """Comments blanked out; they nest, as in OCaml."""
+        text = list(self.source.text)
+        depth = 0
+        start = 0
+        for found in re.finditer(r"\(\*|\*\)|[^\n]", self.source.text):
+            if found[0] == "(*":
+                start = found.start() if depth == 0 else start
+                depth += 1
+            if depth:
+                text[found.start() : found.end()] = " " * len(found[0])
+            if found[0] == "*)" and depth:
+                depth -= 1
+        if depth:
+            raise self.source.error("this comment is not closed", start)
+        return "".join(text)

@@ -1,0 +1,39 @@
+"""Events: what an execution of a test consists of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpudiy.litmus.condition import Value
+from gpudiy.litmus.instruction import Instruction
+
+
+class Kind(StrEnum):
+    READ = "R"
+    WRITE = "W"
+    FENCE = "F"
+    PROXY_FENCE = "PF"
+    BARRIER = "B"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One dynamic access, fence or barrier of a thread; a write without an instruction is an initial one.
+
+    `variable` is the name the access used, `location` the memory behind it (the two differ for aliases). For a barrier,
+    `meeting` tells which barriers it can meet: its instance, its identifier, and how often the thread was there before.
+    """
+
+    kind: Kind
+    thread: int
+    instruction: Instruction | None
+    variable: str = ""
+    location: str = ""
+    value: Value = 0
+    meeting: tuple[int, int, int] = (0, 0, 0)
+    count: int | None = None
+
+    @property
+    def initial(self) -> bool:
+        return self.instruction is None

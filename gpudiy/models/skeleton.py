@@ -1,0 +1,219 @@
+"""Skeletons: the events of one run of each thread, and all that is known of them before anything is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+from gpudiy.litmus.access import Order, Proxy, Scope
+from gpudiy.litmus.instruction import Atomic, BarrierMode, Barrier, Fence, FenceKind, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.test import Test
+from gpudiy.models.algebra import algebra
+from gpudiy.models.event import Event, Kind
+from gpudiy.models.trace import Trace
+
+PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}
+PROXY_FENCE_SETS = {
+    "alias": "PF-ALIAS",
+    "generic": "PF-GEN",
+    "texture": "PF-TEX",
+    "surface": "PF-SUR",
+    "constant": "PF-CON",
+}
+SCOPE_SETS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
+LEVELS = {"same-warp": 0, "same-cta": 1, "same-cluster": 2, "same-kernel": 3, "same-gpu": 4}
+
+
+class Skeleton:
+    """Events numbered 0, 1, …: the initial writes first, then each thread's in program order."""
+
+    def __init__(self, test: Test, traces: Sequence[Trace]) -> None:
+        self.test = test
+        self.locations = tuple(dict.fromkeys(test.memory_map.location_of(name) for name in test.memory_map.names))
+        self.events: list[Event] = [
+            Event(Kind.WRITE, -1, None, location, location, test.initial_value(location)) for location in self.locations
+        ]
+        self.starts: list[int] = []
+        for trace in traces:
+            self.starts.append(len(self.events))
+            self.events += trace.events
+        self.traces = traces
+        self.algebra = algebra(len(self.events))
+        self._sets: dict[str, int] = {}
+        for number, event in enumerate(self.events):
+            for name in set_names(event):
+                self._sets[name] = self._sets.get(name, 0) | 1 << number
+
+    def static(self, name: str) -> int:
+        """A set or relation that models can use, by its name."""
+        if name == "_":
+            return self.algebra.row
+        relation = self._relations.get(name)
+        return self._sets.get(name, 0) if relation is None else relation()
+
+    @cached_property
+    def writes(self) -> dict[str, list[int]]:
+        """The writes of each location, the initial one first."""
+        found: dict[str, list[int]] = {location: [] for location in self.locations}
+        for number, event in enumerate(self.events):
+            if event.kind is Kind.WRITE:
+                found[event.location].append(number)
+        return found
+
+    @cached_property
+    def reads(self) -> list[int]:
+        return [number for number, event in enumerate(self.events) if event.kind is Kind.READ]
+
+    @cached_property
+    def rmw_pairs(self) -> dict[int, int]:
+        """The write of each read that has one."""
+        return {
+            start + read: start + write
+            for start, t in zip(self.starts, self.traces, strict=True)
+            for read, write in t.rmw
+        }
+
+    @property
+    def _relations(self) -> dict[str, Callable[[], int]]:
+        a = self.algebra
+        return {
+            "po": self._program_order,
+            "id": lambda: a.identity,
+            "loc": lambda: self._same(lambda event: event.location or None),
+            "vloc": lambda: self._same(lambda event: event.variable or None),
+            "int": lambda: self._same(lambda event: event.thread if not event.initial else None),
+            "ext": lambda: (
+                a.everything & ~self._same(lambda event: event.thread if not event.initial else None) & ~a.identity
+            ),
+            "rmw": lambda: a.relation(self.rmw_pairs.items()),
+            "addr": lambda: self._local(lambda trace: trace.address),
+            "data": lambda: self._local(lambda trace: trace.data),
+            "ctrl": lambda: self._local(lambda trace: trace.control),
+            "scoped": self._scoped,
+            **{name: (lambda level=level: self._level(level)) for name, level in LEVELS.items()},
+        }
+
+    def _program_order(self) -> int:
+        total = 0
+        for start, trace in zip(self.starts, self.traces, strict=True):
+            for offset in range(len(trace.events)):
+                later = (1 << (start + len(trace.events))) - (1 << (start + offset + 1))
+                total |= later << ((start + offset) * self.algebra.size)
+        return total
+
+    def _local(self, pairs: Callable[[Trace], Sequence[tuple[int, int]]]) -> int:
+        return self.algebra.relation(
+            (start + source, start + target)
+            for start, trace in zip(self.starts, self.traces, strict=True)
+            for source, target in pairs(trace)
+        )
+
+    def _same(self, key: Callable[[Event], object]) -> int:
+        """Pairs of events that have the same key; events without one are in no pair."""
+        groups: dict[object, int] = {}
+        for number, event in enumerate(self.events):
+            found = key(event)
+            if found is not None:
+                groups[found] = groups.get(found, 0) | 1 << number
+        total = 0
+        for group in groups.values():
+            total |= self.algebra.product(group, group)
+        return total
+
+    def _level(self, level: int) -> int:
+        placements = self.test.scope_tree.placements
+        return self._same(lambda event: None if event.initial else placements[event.thread][level])
+
+    def _scoped(self) -> int:
+        """Pairs of scoped events of which each scope includes the thread of the other."""
+        tree = self.test.scope_tree
+        scoped = [
+            (number, event.thread, scope)
+            for number, event in enumerate(self.events)
+            if (scope := scope_of(event)) is not None
+        ]
+        return self.algebra.relation(
+            (one, other)
+            for one, thread, scope in scoped
+            for other, other_thread, other_scope in scoped
+            if tree.smallest_common_scope(thread, other_thread) <= min(scope, other_scope)
+        )
+
+    def barrier_choices(self) -> list[int] | None:
+        """All ways in which arrivals release barriers (the relation syncbar); None if some barrier is never released.
+
+        A barrier without a count meets all others of its CTA, instance and identifier; one with a count is released by
+        any count - 1 others.
+        """
+        barriers = [number for number, event in enumerate(self.events) if event.kind is Kind.BARRIER]
+        choices = [0]
+        for number in barriers:
+            event = self.events[number]
+            assert isinstance(event.instruction, Barrier)
+            if event.instruction.mode is BarrierMode.ARRIVE:
+                continue
+            others = [other for other in barriers if other != number and self._meets(event, self.events[other])]
+            if event.count is None:
+                releases = [tuple(others)]
+            else:
+                from itertools import combinations
+
+                releases = list(combinations(others, event.count - 1)) if event.count > 0 else [()]
+            if not releases:
+                return None
+            edges = [self.algebra.relation((other, number) for other in release) for release in releases]
+            choices = [chosen | edge for chosen in choices for edge in edges]
+        return choices
+
+    def _meets(self, one: Event, other: Event) -> bool:
+        placements = self.test.scope_tree.placements
+        return one.meeting == other.meeting and placements[one.thread].cta == placements[other.thread].cta
+
+
+def scope_of(event: Event) -> Scope | None:
+    match event.instruction:
+        case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
+            return access.effective_scope
+        case Fence(scope=scope):
+            return scope
+    return None
+
+
+def set_names(event: Event) -> list[str]:
+    """The sets of the cat language that an event belongs to."""
+    instruction = event.instruction
+    names = [event.kind.value]
+    if event.kind in (Kind.READ, Kind.WRITE):
+        names.append("M")
+    scope = scope_of(event)
+    if scope is not None:
+        names.append(SCOPE_SETS[scope])
+    match instruction:
+        case None:
+            names += ["IW", "GEN"]
+        case Load(access=access) | Store(access=access):
+            names += [_order_set(access.order), PROXY_SETS[access.proxy]]
+        case Atomic(access=access) | Reduce(access=access):
+            names += [
+                "RMW",
+                _atomic_set(event.kind, access.order, isinstance(instruction, Reduce)),
+                PROXY_SETS[access.proxy],
+            ]
+        case Fence(kind=FenceKind.MEMBAR):
+            names += ["MEMBAR", "SC"]
+        case Fence(kind=kind):
+            names.append({"sc": "SC", "acq_rel": "ACQ_REL", "acquire": "ACQ", "release": "REL"}[kind])
+        case ProxyFence(kind=kind):
+            names += [PROXY_FENCE_SETS[kind]] if kind in PROXY_FENCE_SETS else []
+    return names
+
+
+def _order_set(order: Order) -> str:
+    return {"weak": "WEAK", "relaxed": "RLX", "acquire": "ACQ", "release": "REL", "volatile": "VOL"}[order]
+
+
+def _atomic_set(kind: Kind, order: Order, reduces: bool) -> str:
+    """The read of an acquiring atomic acquires, its write of a releasing one releases; the read of red acquires nothing."""
+    if kind is Kind.READ and order in (Order.ACQUIRE, Order.ACQ_REL) and not reduces:
+        return "ACQ"
+    return "REL" if kind is Kind.WRITE and order in (Order.RELEASE, Order.ACQ_REL) else "RLX"

@@ -1,0 +1,361 @@
+"""Traces: all ways one thread can run when its reads may return any value of their location."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import AddressOf, Value
+from gpudiy.litmus.instruction import (
+    Address,
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    Branch,
+    Comparison,
+    Fence,
+    Immediate,
+    Label,
+    Load,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    guard_of,
+)
+from gpudiy.litmus.test import Test
+from gpudiy.models.event import Event, Kind
+
+Domain = dict[str, tuple[Value, ...]]
+Held = tuple[Value, int]  # a value, and the set of events (bits) it depends on
+
+
+class Undecidable(Exception):
+    """Something in a test that no model here gives a meaning, with a message that names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One run of a thread: its events in program order; dependencies and rmw pairs as positions among them."""
+
+    events: tuple[Event, ...]
+    address: tuple[tuple[int, int], ...]
+    data: tuple[tuple[int, int], ...]
+    control: tuple[tuple[int, int], ...]
+    rmw: tuple[tuple[int, int], ...]
+    finals: dict[str, Value]
+
+
+@dataclass(slots=True)
+class _State:
+    """A thread in the middle of a run."""
+
+    position: int
+    registers: dict[str, Held]
+    events: list[Event] = field(default_factory=list)
+    address: list[tuple[int, int]] = field(default_factory=list)
+    data: list[tuple[int, int]] = field(default_factory=list)
+    control: list[tuple[int, int]] = field(default_factory=list)
+    rmw: list[tuple[int, int]] = field(default_factory=list)
+    branched: int = 0  # the events that decided where control went
+    visits: dict[int, int] = field(default_factory=dict)
+    meetings: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def copy(self) -> _State:
+        return _State(
+            self.position, dict(self.registers), list(self.events), list(self.address), list(self.data),
+            list(self.control), list(self.rmw), self.branched, dict(self.visits), dict(self.meetings),
+        )  # fmt: skip
+
+
+class ThreadRunner:
+    """Runs one thread of a test."""
+
+    def __init__(self, test: Test, number: int, unroll: int) -> None:
+        self.number = number
+        self.thread = test.threads[number]
+        self.unroll = unroll
+        self.locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
+        self.types = {declaration.name: declaration.type for declaration in test.registers_of(number)}
+        self.initial: dict[str, Held] = {
+            declaration.name: (_wrapped(declaration.initial, declaration.type), 0)
+            for declaration in test.registers_of(number)
+        }
+        self.labels = {
+            instruction.name: position
+            for position, instruction in enumerate(self.thread)
+            if isinstance(instruction, Label)
+        }
+        self.loops = any(
+            isinstance(instruction, Branch) and self.labels[instruction.target] <= position
+            for position, instruction in enumerate(self.thread)
+        )
+
+    def traces(self, domain: Domain) -> list[Trace]:
+        """All runs that end, with reads of the values in `domain`; loops go round at most `unroll` times."""
+        found = []
+        pending = [_State(0, dict(self.initial))]
+        while pending:
+            state = pending.pop()
+            while state.position < len(self.thread):
+                following = self._step(state, domain)
+                if following is None:
+                    break  # a loop went round too often
+                state, *others = following
+                pending += others
+            else:
+                found.append(self._finished(state))
+        return found
+
+    def _finished(self, state: _State) -> Trace:
+        finals = {name: _signed(value, self.types[name]) for name, (value, _) in state.registers.items()}
+        return Trace(
+            tuple(state.events), tuple(state.address), tuple(state.data), tuple(state.control), tuple(state.rmw), finals
+        )
+
+    def _step(self, state: _State, domain: Domain) -> list[_State] | None:
+        instruction = self.thread[state.position]
+        if self.loops:
+            visits = state.visits.get(state.position, 0) + 1
+            if visits > self.unroll:
+                return None
+            state.visits[state.position] = visits
+        state.position += 1
+        guard = guard_of(instruction)
+        guarded = 0
+        if guard is not None:
+            value, guarded = state.registers[guard.predicate.name]
+            if bool(value) == guard.negated:
+                if isinstance(instruction, Branch):
+                    state.branched |= guarded
+                return [state]
+        match instruction:
+            case Label():
+                pass
+            case Branch(target=target):
+                state.branched |= guarded
+                state.position = self.labels[target]
+            case Alu():
+                self._alu(state, instruction, guarded)
+            case SetPredicate():
+                (left, one), (right, other) = (self._held(state, source) for source in instruction.sources)
+                truth = compare(instruction.comparison, left, right, instruction.type)
+                state.registers[instruction.destination.name] = (int(truth), one | other | guarded)
+            case Load():
+                return list(self._load(state, instruction, guarded, domain))
+            case Store():
+                value, depends = self._held(state, instruction.source)
+                self._write(state, instruction, _wrapped(value, instruction.access.type), depends, guarded)
+            case Atomic() | Reduce():
+                return list(self._atomic(state, instruction, guarded, domain))
+            case Fence():
+                self._add(state, Event(Kind.FENCE, self.number, instruction), guarded)
+            case ProxyFence():
+                self._add(state, Event(Kind.PROXY_FENCE, self.number, instruction), guarded)
+            case Barrier():
+                self._barrier(state, instruction, guarded)
+        return [state]
+
+    def _add(self, state: _State, event: Event, guarded: int) -> int:
+        """Append an event; control reaches it from all that decided that it runs."""
+        position = len(state.events)
+        state.events.append(event)
+        decided = state.branched | guarded
+        if decided:
+            state.control += [(source, position) for source in _bits(decided)]
+        return position
+
+    def _access(
+        self, state: _State, kind: Kind, instruction: object, address: Address, value: Value, guarded: int
+    ) -> int:
+        target, depends = self._held(state, address)
+        if not isinstance(target, AddressOf):
+            raise Undecidable(f"P{self.number} uses {target} as an address")
+        event = Event(kind, self.number, instruction, target.variable, self.locations[target.variable], value)  # type: ignore[arg-type]
+        position = self._add(state, event, guarded)
+        state.address += [(source, position) for source in _bits(depends)]
+        return position
+
+    def _write(
+        self, state: _State, instruction: Store | Atomic | Reduce, value: Value, depends: int, guarded: int
+    ) -> int:
+        position = self._access(state, Kind.WRITE, instruction, instruction.address, value, guarded)
+        state.data += [(source, position) for source in _bits(depends)]
+        return position
+
+    def _choices(self, state: _State, address: Address, domain: Domain) -> tuple[Value, ...]:
+        target, _ = self._held(state, address)
+        if not isinstance(target, AddressOf):
+            raise Undecidable(f"P{self.number} uses {target} as an address")
+        return domain[self.locations[target.variable]]
+
+    def _load(self, state: _State, load: Load, guarded: int, domain: Domain) -> Iterator[_State]:
+        values = self._choices(state, load.address, domain)
+        for index, value in enumerate(values):
+            chosen = state if index == len(values) - 1 else state.copy()
+            position = self._access(chosen, Kind.READ, load, load.address, value, guarded)
+            chosen.registers[load.destination.name] = (value, 1 << position)
+            yield chosen
+
+    def _atomic(self, state: _State, atomic: Atomic | Reduce, guarded: int, domain: Domain) -> Iterator[_State]:
+        """A read and, unless a cas fails, a write of what the operation makes of the value read."""
+        values = self._choices(state, atomic.address, domain)
+        held = [self._held(state, source) for source in atomic.sources]
+        depends = 0
+        for _, source in held:
+            depends |= source
+        for index, value in enumerate(values):
+            chosen = state if index == len(values) - 1 else state.copy()
+            read = self._access(chosen, Kind.READ, atomic, atomic.address, value, guarded)
+            written = modified(atomic.operation, value, [value for value, _ in held], atomic.access.type)
+            if written is not None:
+                write = self._write(chosen, atomic, written, depends, guarded)
+                chosen.rmw.append((read, write))
+            if isinstance(atomic, Atomic):
+                chosen.registers[atomic.destination.name] = (value, 1 << read)
+            yield chosen
+
+    def _barrier(self, state: _State, barrier: Barrier, guarded: int) -> None:
+        identifier, depends = self._held(state, barrier.identifier)
+        count = None if barrier.count is None else self._held(state, barrier.count)[0]
+        if not isinstance(identifier, int) or isinstance(count, AddressOf):
+            raise Undecidable(f"P{self.number} uses an address as the number of a barrier")
+        key = (barrier.instance, identifier)
+        before = state.meetings.get(key, 0)
+        state.meetings[key] = before + 1
+        event = Event(Kind.BARRIER, self.number, barrier, meeting=(*key, before), count=count)
+        position = self._add(state, event, guarded)
+        state.data += [(source, position) for source in _bits(depends)]
+
+    def _alu(self, state: _State, alu: Alu, guarded: int) -> None:
+        held = [self._held(state, source) for source in alu.sources]
+        depends = guarded
+        for _, source in held:
+            depends |= source
+        value = computed(alu, [value for value, _ in held])
+        state.registers[alu.destination.name] = (value, depends)
+
+    def _held(self, state: _State, operand: Operand) -> Held:
+        if isinstance(operand, Immediate):
+            return operand.value, 0
+        if isinstance(operand, Register):
+            return state.registers[operand.name]
+        return AddressOf(operand.name), 0
+
+
+def _bits(events: int) -> Iterator[int]:
+    while events:
+        low = events & -events
+        yield low.bit_length() - 1
+        events ^= low
+
+
+def _wrapped(value: Value, type: ScalarType) -> Value:
+    """A value as the bit pattern a register or location of this type holds, read as a signed number."""
+    if isinstance(value, AddressOf):
+        return value
+    value &= (1 << type.bits) - 1
+    return value - (1 << type.bits) if type.bits > 1 and value >> (type.bits - 1) else value
+
+
+def _unsigned(value: int, type: ScalarType) -> int:
+    return value & ((1 << type.bits) - 1)
+
+
+def _signed(value: Value, type: ScalarType) -> Value:
+    """What a person sees in a register at the end: unsigned types show unsigned numbers."""
+    if isinstance(value, AddressOf) or type[0] != "u":
+        return value
+    return _unsigned(value, type)
+
+
+def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType) -> bool:
+    if isinstance(left, AddressOf) or isinstance(right, AddressOf):
+        if comparison not in (Comparison.EQ, Comparison.NE):
+            raise Undecidable("addresses are compared for order")
+        return (left == right) == (comparison is Comparison.EQ)
+    one, other = (_unsigned(v, type) if type[0] == "u" else _as_int(_wrapped(v, type)) for v in (left, right))
+    return {
+        Comparison.EQ: one == other, Comparison.NE: one != other, Comparison.LT: one < other,
+        Comparison.LE: one <= other, Comparison.GT: one > other, Comparison.GE: one >= other,
+    }[comparison]  # fmt: skip
+
+
+def _as_int(value: Value) -> int:
+    if isinstance(value, AddressOf):
+        raise Undecidable(f"arithmetic on the address of {value.variable}")
+    return value
+
+
+def modified(operation: AtomicOperation, old: Value, operands: list[Value], type: ScalarType) -> Value | None:
+    """What an atomic writes; None if it writes nothing."""
+    if operation is AtomicOperation.CAS:
+        return _wrapped(operands[1], type) if _wrapped(old, type) == _wrapped(operands[0], type) else None
+    if operation is AtomicOperation.EXCH:
+        return _wrapped(operands[0], type)
+    memory, operand = _as_int(old), _as_int(operands[0])
+    if type[0] == "u":
+        memory, operand = _unsigned(memory, type), _unsigned(operand, type)
+    if operation is AtomicOperation.INC:
+        return _wrapped(0 if memory >= operand else memory + 1, type)
+    if operation is AtomicOperation.DEC:
+        return _wrapped(operand if memory == 0 or memory > operand else memory - 1, type)
+    return _wrapped(_binary(operation, memory, operand), type)
+
+
+def _binary(operation: str, left: int, right: int) -> int:
+    match operation:
+        case "add":
+            return left + right
+        case "sub":
+            return left - right
+        case "mul":
+            return left * right
+        case "div":
+            if right == 0:
+                raise Undecidable("division by zero")
+            return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+        case "min":
+            return min(left, right)
+        case "max":
+            return max(left, right)
+        case "and":
+            return left & right
+        case "or":
+            return left | right
+        case "xor":
+            return left ^ right
+    raise AssertionError(operation)
+
+
+def computed(alu: Alu, values: list[Value]) -> Value:
+    """The result of an instruction on registers."""
+    operation, type = alu.operation, alu.type
+    if operation in (AluOperation.MOV, AluOperation.CVT):
+        source = values[0]
+        if alu.source_type is not None and alu.source_type[0] == "u" and isinstance(source, int):
+            source = _unsigned(source, alu.source_type)
+        return _wrapped(source, type)
+    if operation is AluOperation.SELP:
+        return values[0] if values[2] else values[1]
+    if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(values[0], AddressOf) and values[1] == 0:
+        return values[0]
+    if operation is AluOperation.ADD and isinstance(values[1], AddressOf) and values[0] == 0:
+        return values[1]
+    numbers = [_as_int(value) for value in values]
+    if operation is AluOperation.NOT:
+        return _wrapped(1 - numbers[0] if type is ScalarType.PRED else ~numbers[0], type)
+    if type[0] == "u":
+        numbers[0] = _unsigned(numbers[0], type)
+    if operation in (AluOperation.SHL, AluOperation.SHR):
+        distance = min(_unsigned(numbers[1], ScalarType.U32), type.bits)
+        logical = numbers[0] if type[0] == "s" else _unsigned(numbers[0], type)
+        return _wrapped(numbers[0] << distance if operation is AluOperation.SHL else logical >> distance, type)
+    if type[0] == "u":
+        numbers[1] = _unsigned(numbers[1], type)
+    return _wrapped(_binary(operation, numbers[0], numbers[1]), type)
