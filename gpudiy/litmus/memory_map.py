@@ -41,6 +41,20 @@ class MemoryMap:
             name = target
         return name
 
+    def virtual_of(self, name: str) -> str:
+        """The variable that stands for the virtual address of `name`.
+
+        An alias for another proxy is the same address seen on another path; one for the generic proxy is another
+        address of the same location.
+        """
+        targets = {v.name: v.aliases for v in self.variables if v.proxy is not Proxy.GENERIC}
+        for _ in targets:
+            target = targets.get(name)
+            if target is None:
+                return name
+            name = target
+        return name
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(variable.name for variable in self.variables)
