@@ -32,6 +32,7 @@ from gpudiy.models.cat_syntax import (
 )
 
 Slots = list[int]
+StageFunction = Callable[[Algebra, Slots], str | None]
 
 
 class Stage(IntEnum):
@@ -57,11 +58,50 @@ FUNCTIONS = {"domain": 1, "range": 1, "fencerel": 1, "toid": 1}
 SOURCES = ("partial_orders", "orientations")
 
 
+# how an operation is written in Python: {0} and {1} are its operands
+CODE = {
+    "empty": "0",
+    "union": "{0} | {1}",
+    "intersection": "{0} & {1}",
+    "difference": "{0} & ~{1}",
+    "set complement": "a.row & ~{0}",
+    "complement": "a.everything & ~{0}",
+    "product": "a.product({0}, {1})",
+    "identity": "a.identity_on({0})",
+    "composition": "a.compose({0}, {1})",
+    "closure": "a.closure({0})",
+    "reflexive": "{0} | a.identity",
+    "inverse": "a.inverse({0})",
+    "domain": "a.domain({0})",
+    "range": "a.range({0})",
+}
+
+
 class Operand(NamedTuple):
     """A value in the compiled code: its slot, whether it is a set, and when it is known."""
 
     slot: int
     is_set: bool
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """result = kind(operands), all of them slots."""
+
+    kind: str
+    result: int
+    operands: tuple[int, ...]
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPoint:
+    """The variables start empty; the body is run and its results become their values until nothing changes."""
+
+    variables: tuple[int, ...]
+    body: tuple[Operation, ...]
+    results: tuple[int, ...]
     stage: Stage
 
 
@@ -83,33 +123,32 @@ class Model:
     title: str
     slots: int = 0
     inputs: dict[str, int] = field(default_factory=dict)  # what must be filled in, by name
-    checks: list[CompiledCheck] = field(default_factory=list)
+    steps: list[Operation | FixedPoint | CompiledCheck] = field(default_factory=list)  # in the order of the file
     named: dict[str, Operand] = field(default_factory=dict)  # what the file defines, for pictures and explanations
     partial_co: bool = False
     orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
-    stages: list[Callable[[Algebra, Slots], str | None]] = field(default_factory=list)
+    stages: list[StageFunction] = field(default_factory=list)
+
+    @property
+    def checks(self) -> list[CompiledCheck]:
+        return [step for step in self.steps if isinstance(step, CompiledCheck)]
 
 
 class _Compiler:
     def __init__(self, file: CatFile, name: str) -> None:
         self.file = file
         self.model = Model(name, file.title)
-        self.lines: list[list[str]] = [[], [], [], []]
         self.known: dict[object, Operand] = {}
         self.bindings: dict[str, Operand] = {}
         self.functions: dict[str, Binding] = {}
-        self.loop: list[str] | None = None
+        self.loop: list[Operation] | None = None
         self.looping: set[int] = set()
 
     def compile(self) -> Model:
         self.statements(self.file)
         if not self.model.checks:
             raise self.file.source.error("a model needs at least one check", len(self.file.source.text.rstrip()))
-        for stage, lines in enumerate(self.lines):
-            body = "\n".join(f"    {line}" for line in lines) or "    pass"
-            scope: dict[str, Callable[[Algebra, Slots], str | None]] = {}
-            exec(f"def stage{stage}(a, v):\n{body}\n    return None", scope)
-            self.model.stages.append(scope[f"stage{stage}"])
+        self.model.stages = [_function(self.model.steps, stage) for stage in Stage]
         return self.model
 
     def statements(self, file: CatFile) -> None:
@@ -150,7 +189,6 @@ class _Compiler:
     def recursive(self, bindings: tuple[Binding, ...]) -> None:
         """A least fixed point: all start empty and grow until nothing changes."""
         stage = max((self.stage_of(binding.body) for binding in bindings), default=Stage.EVENTS)
-        outer = self.lines[stage]
         variables = []
         for binding in bindings:
             if binding.parameters:
@@ -162,12 +200,8 @@ class _Compiler:
         self.loop = []
         results = [self.value(binding.body, {}) for binding in bindings]
         body, self.loop = self.loop, None
-        outer += [f"v[{variable.slot}] = 0" for variable in variables]
-        outer.append("while True:")
-        outer += [f"    {line}" for line in body]
-        same = " and ".join(f"v[{v.slot}] == v[{r.slot}]" for v, r in zip(variables, results, strict=True))
-        outer.append(f"    if {same}: break")
-        outer += [f"    v[{v.slot}] = v[{r.slot}]" for v, r in zip(variables, results, strict=True)]
+        slots = tuple(variable.slot for variable in variables)
+        self.model.steps.append(FixedPoint(slots, tuple(body), tuple(result.slot for result in results), stage))
         self.looping.clear()
 
     def stage_of(self, expression: Expression) -> Stage:
@@ -192,25 +226,12 @@ class _Compiler:
         if value.is_set and check.test != "empty":
             raise self.file.source.error(f"{check.test} asks about a relation, this is a set", check.offset)
         compiled = CompiledCheck(check.name, check.test, check.negated, check.flagged, value.slot, value.stage)
-        self.model.checks.append(compiled)
-        if check.flagged:
-            return
-        slot = f"v[{value.slot}]"
-        violated = {
-            "acyclic": f"a.closure({slot}) & a.identity",
-            "irreflexive": f"{slot} & a.identity",
-            "empty": slot,
-        }[check.test]
-        condition = f"not ({violated})" if check.negated else violated
-        self.lines[value.stage].append(f"if {condition}: return {check.name!r}")
+        self.model.steps.append(compiled)
 
     def choice(self, choice: With) -> None:
         if choice.source not in SOURCES:
-            raise self.file.source.error(
-                f"unknown source {choice.source!r}",
-                choice.offset,
-                near_name(choice.source, SOURCES) or "sources: " + ", ".join(SOURCES),
-            )
+            hint = near_name(choice.source, SOURCES) or "sources: " + ", ".join(SOURCES)
+            raise self.file.source.error(f"unknown source {choice.source!r}", choice.offset, hint)
         if choice.source == "partial_orders":
             if choice.name != "co" or choice.arguments:
                 raise self.file.source.error("only co is chosen from partial_orders", choice.offset)
@@ -230,7 +251,7 @@ class _Compiler:
             case Name():
                 return self.name(expression, local)
             case Empty():
-                return self.emit(("empty",), "0", (), False)
+                return self.emit("empty", (), False)
             case Unary(operator=operator, inner=inner):
                 return self.unary(operator, self.value(inner, local), expression.offset)
             case Binary(operator=operator, left=left, right=right):
@@ -247,7 +268,7 @@ class _Compiler:
         if word == "fr":
             return self.value(Binary(";", Unary("^-1", Name("rf", 0), 0), Name("co", 0), 0), {})
         if word == "emptyset":
-            return self.emit(("emptyset",), "0", (), True)
+            return self.emit("empty", (), True)
         if word in SETS or word in RELATIONS or word in DYNAMIC:
             stage = DYNAMIC.get(word, Stage.EVENTS)
             if word not in self.model.inputs:
@@ -259,40 +280,29 @@ class _Compiler:
         raise self.file.source.error(f"unknown name {word!r}", name.offset, near_name(word, known))
 
     def unary(self, operator: str, inner: Operand, offset: int) -> Operand:
-        slot = f"v[{inner.slot}]"
         if operator == "[]":
             self.need(inner, True, "[…] takes a set", offset)
-            return self.emit(("[]", inner.slot), f"a.identity_on({slot})", (inner,), False)
+            return self.emit("identity", (inner,), False)
         if operator == "~":
-            everything = "a.row" if inner.is_set else "a.everything"
-            return self.emit(("~", inner.slot), f"{everything} & ~{slot}", (inner,), inner.is_set)
+            return self.emit("set complement" if inner.is_set else "complement", (inner,), inner.is_set)
         self.need(inner, False, f"{operator} takes a relation", offset)
-        code = {
-            "+": f"a.closure({slot})",
-            "*": f"a.closure({slot}) | a.identity",
-            "?": f"{slot} | a.identity",
-            "^-1": f"a.inverse({slot})",
-        }[operator]
-        return self.emit((operator, inner.slot), code, (inner,), False)
+        if operator == "*":
+            return self.emit("reflexive", (self.emit("closure", (inner,), False),), False)
+        return self.emit({"+": "closure", "?": "reflexive", "^-1": "inverse"}[operator], (inner,), False)
 
     def binary(self, operator: str, left: Operand, right: Operand, offset: int) -> Operand:
-        one, other = f"v[{left.slot}]", f"v[{right.slot}]"
-        key = (operator, left.slot, right.slot)
-        if operator == "*":
-            self.need(left, True, "* takes two sets", offset)
-            self.need(right, True, "* takes two sets", offset)
-            return self.emit(key, f"a.product({one}, {other})", (left, right), False)
-        if operator == ";":
-            self.need(left, False, "; takes two relations", offset)
-            self.need(right, False, "; takes two relations", offset)
-            return self.emit(key, f"a.compose({one}, {other})", (left, right), False)
-        if left.is_set != right.is_set and "empty" not in (self.source_of(left), self.source_of(right)):
+        if operator in ("*", ";"):
+            of_sets = operator == "*"
+            for operand in (left, right):
+                self.need(operand, of_sets, f"{operator} takes two {'sets' if of_sets else 'relations'}", offset)
+            return self.emit("product" if of_sets else "composition", (left, right), False)
+        if left.is_set != right.is_set and not (self.is_empty(left) or self.is_empty(right)):
             raise self.file.source.error(f"{operator} of a set and a relation", offset)
-        code = {"|": f"{one} | {other}", "&": f"{one} & {other}", "\\": f"{one} & ~{other}"}[operator]
-        return self.emit(key, code, (left, right), left.is_set and right.is_set)
+        kind = {"|": "union", "&": "intersection", "\\": "difference"}[operator]
+        return self.emit(kind, (left, right), left.is_set and right.is_set)
 
-    def source_of(self, operand: Operand) -> str:
-        return "empty" if self.known.get(("empty",)) == operand else ""
+    def is_empty(self, operand: Operand) -> bool:
+        return operand in (self.known.get(("empty", (), False)), self.known.get(("empty", (), True)))
 
     def call(self, call: Call, local: dict[str, Operand]) -> Operand:
         arguments = [self.value(argument, local) for argument in call.arguments]
@@ -303,46 +313,90 @@ class _Compiler:
                 raise self.file.source.error(problem, call.offset)
             return self.value(binding.body, dict(zip(binding.parameters, arguments, strict=True)))
         if call.function not in FUNCTIONS:
-            known = [*self.functions, *FUNCTIONS]
-            raise self.file.source.error(
-                f"unknown function {call.function!r}", call.offset, near_name(call.function, known)
-            )
+            hint = near_name(call.function, [*self.functions, *FUNCTIONS])
+            raise self.file.source.error(f"unknown function {call.function!r}", call.offset, hint)
         if len(arguments) != 1:
             raise self.file.source.error(f"{call.function} takes one argument", call.offset)
         (argument,) = arguments
-        slot = f"v[{argument.slot}]"
         if call.function in ("domain", "range"):
             self.need(argument, False, f"{call.function} takes a relation", call.offset)
-            return self.emit((call.function, argument.slot), f"a.{call.function}({slot})", (argument,), True)
+            return self.emit(call.function, (argument,), True)
         self.need(argument, True, f"{call.function} takes a set", call.offset)
         if call.function == "toid":
             return self.unary("[]", argument, call.offset)
         order = self.name(Name("po", call.offset), {})
-        code = f"a.compose(v[{order.slot}] & a.product(a.row, {slot}), v[{order.slot}])"
-        return self.emit(("fencerel", argument.slot), code, (argument, order), False)
+        before = self.emit("product", (self.name(Name("_", call.offset), {}), argument), False)
+        return self.emit("composition", (self.emit("intersection", (order, before), False), order), False)
 
     def need(self, operand: Operand, is_set: bool, message: str, offset: int) -> None:
-        if operand.is_set != is_set and self.source_of(operand) != "empty":
+        if operand.is_set != is_set and not self.is_empty(operand):
             raise self.file.source.error(message, offset)
 
-    def emit(self, key: tuple[object, ...], code: str, operands: tuple[Operand, ...], is_set: bool) -> Operand:
-        inside = any(operand.slot in self.looping for operand in operands)
+    def emit(self, kind: str, operands: tuple[Operand, ...], is_set: bool) -> Operand:
+        slots = tuple(operand.slot for operand in operands)
+        inside = any(slot in self.looping for slot in slots)
+        key = (kind, slots, is_set)
         if not inside and key in self.known:
             return self.known[key]
         stage = max((operand.stage for operand in operands), default=Stage.EVENTS)
         result = self.fresh(is_set, stage)
-        line = f"v[{result.slot}] = {code}"
+        operation = Operation(kind, result.slot, slots, stage)
         if inside and self.loop is not None:
             self.looping.add(result.slot)
-            self.loop.append(line)
+            self.loop.append(operation)
         else:
             self.known[key] = result
-            self.lines[stage].append(line)
+            self.model.steps.append(operation)
         return result
 
     def fresh(self, is_set: bool, stage: Stage) -> Operand:
         self.model.slots += 1
         return Operand(self.model.slots - 1, is_set, stage)
+
+
+def _function(steps: list[Operation | FixedPoint | CompiledCheck], stage: Stage) -> StageFunction:
+    """The Python function of one stage: it fills slots and returns the name of the first check that fails."""
+    lines = []
+    for step in steps:
+        if step.stage is not stage:
+            continue
+        if isinstance(step, Operation):
+            lines.append(_assignment(step))
+        elif isinstance(step, FixedPoint):
+            lines += _loop(step)
+        elif not step.flagged:
+            lines.append(f"if {_violation(step)}: return {step.name!r}")
+    body = "\n".join(f"    {line}" for line in lines) or "    pass"
+    scope: dict[str, StageFunction] = {}
+    exec(f"def judge(a, v):\n{body}\n    return None", scope)
+    return scope["judge"]
+
+
+def _assignment(operation: Operation) -> str:
+    code = CODE[operation.kind].format(*(f"v[{operand}]" for operand in operation.operands))
+    return f"v[{operation.result}] = {code}"
+
+
+def _loop(step: FixedPoint) -> list[str]:
+    changes = list(zip(step.variables, step.results, strict=True))
+    same = " and ".join(f"v[{variable}] == v[{result}]" for variable, result in changes)
+    return [
+        *(f"v[{variable}] = 0" for variable in step.variables),
+        "while True:",
+        *(f"    {_assignment(operation)}" for operation in step.body),
+        f"    if {same}: break",
+        *(f"    v[{variable}] = v[{result}]" for variable, result in changes),
+    ]
+
+
+def _violation(check: CompiledCheck) -> str:
+    slot = f"v[{check.slot}]"
+    violated = {
+        "acyclic": f"a.closure({slot}) & a.identity",
+        "irreflexive": f"{slot} & a.identity",
+        "empty": slot,
+    }[check.test]
+    return f"not ({violated})" if check.negated else violated
 
 
 LIBRARY = Path(__file__).parent / "library"

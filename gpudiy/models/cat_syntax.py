@@ -177,7 +177,8 @@ class _Parser:
         if self.accept("with"):
             return self.choice(token.offset)
         if token.text in ("show", "unshow"):
-            return self.shown()
+            self.skip_shown()
+            return None
         flagged = self.accept("flag")
         negated = self.accept("~")
         test = self.token.text
@@ -216,7 +217,7 @@ class _Parser:
         arguments = self.arguments() if self.token.text == "(" else ()
         return With(name, source, arguments, offset)
 
-    def shown(self) -> None:
+    def skip_shown(self) -> None:
         """What herd shows in pictures is chosen otherwise here; the statement is read over."""
         self.take()
         self.expression()

@@ -80,7 +80,9 @@ class Skeleton:
             "po": self._program_order,
             "id": lambda: a.identity,
             "loc": lambda: self._same(lambda event: event.location or None),
-            "vloc": lambda: self._same(lambda event: self.test.memory_map.virtual_of(event.variable) if event.variable else None),
+            "vloc": lambda: self._same(
+                lambda event: self.test.memory_map.virtual_of(event.variable) if event.variable else None
+            ),
             "int": lambda: self._same(lambda event: event.thread if not event.initial else None),
             "ext": lambda: (
                 a.everything & ~self._same(lambda event: event.thread if not event.initial else None) & ~a.identity

@@ -1,0 +1,229 @@
+"""Deciding by SAT: one formula for all executions of a set of runs of the same shape."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import product
+
+from pysat.solvers import Solver
+
+from gpudiy.litmus.condition import (
+    And,
+    Compare,
+    Expression,
+    FinalRegister,
+    FinalVariable,
+    Implies,
+    Not,
+    Observable,
+    Or,
+    Value,
+    holds,
+)
+from gpudiy.models.circuit import FALSE, TRUE, Circuit
+from gpudiy.models.search import Execution, Outcome, Search, _fill
+from gpudiy.models.skeleton import Skeleton
+from gpudiy.models.symbolic import Symbols, SymbolicModel
+from gpudiy.models.trace import Trace
+
+SOLVER = "cadical153"
+
+
+class SatSearch(Search):
+    """The same executions as `Search` finds, one for each outcome, by a solver."""
+
+    def executions(self, target: Expression | None = None) -> Iterator[Execution]:
+        groups: list[dict[int, list[Trace]]] = []
+        for number, traces in enumerate(self.traces):
+            grouped: dict[int, list[Trace]] = defaultdict(list)
+            for shape, trace in self._filtered(number, traces, target):
+                grouped[shape].append(trace)
+            groups.append(grouped)
+        for shapes in product(*groups):
+            runs = [grouped[shape] for grouped, shape in zip(groups, shapes, strict=True)]
+            prepared = self._prepared(shapes, [traces[0] for traces in runs])
+            if prepared is not None:
+                yield from _Formula(self, prepared[0], prepared[1], runs).executions(target)
+
+
+class _Formula:
+    """All executions of one skeleton: which run each thread takes, rf, orders, co and final values as literals."""
+
+    def __init__(self, search: Search, skeleton: Skeleton, slots: list[int], runs: list[list[Trace]]) -> None:
+        self.search = search
+        self.skeleton = skeleton
+        self.runs = runs
+        self.circuit = Circuit()
+        self.symbolic = SymbolicModel(search.model, skeleton.algebra, self.circuit)
+        self.takes = [self._one_of(len(traces)) for traces in runs]
+        self.rf = self._reads_from()
+        self.co = self._coherence()
+        self.finals = self._final_writes()
+        model, symbolic = search.model, self.symbolic
+        for name, slot in model.inputs.items():
+            symbolic.slots[slot] = skeleton.static(name)
+        for name, value in (("rf", self.rf), ("co", self.co), ("syncbar", self._released())):
+            if name in model.inputs:
+                symbolic.slots[model.inputs[name]] = value
+        for order, pairs in model.orders:
+            symbolic.slots[order] = self._oriented(slots[pairs])
+        symbolic.run()
+
+    def executions(self, target: Expression | None) -> Iterator[Execution]:
+        wanted = TRUE
+        for expression in (target, self.search.test.filter):
+            if expression is not None:
+                wanted = self.circuit.both(wanted, self.expression(expression))
+        self.circuit.add((wanted,))
+        shown = {term: self._values(term) for term in self.search.observed}
+        with Solver(SOLVER, bootstrap_with=self.circuit.clauses) as solver:
+            guards = list(self.symbolic.guards.values())
+            while solver.solve(assumptions=guards):
+                execution, literals = self._execution(set(solver.get_model()), shown)
+                yield execution
+                solver.add_clause([-literal for literal in literals])
+
+    def _execution(self, true: set[int], shown: dict[Observable, dict[Value, int]]) -> tuple[Execution, list[int]]:
+        outcome: list[Value] = []
+        literals = []
+        for term in self.search.observed:
+            value, literal = next((value, literal) for value, literal in shown[term].items() if literal in true)
+            outcome.append(value)
+            literals.append(literal)
+        rf, co = (
+            sum(1 << bit for bit, literal in symbols.items() if literal in true) for symbols in (self.rf, self.co)
+        )
+        slots = tuple(
+            value if isinstance(value, int) else sum(1 << bit for bit, literal in value.items() if literal in true)
+            for value in self.symbolic.slots
+        )
+        return Execution(self.skeleton, rf, co, slots, tuple(outcome)), literals
+
+    def expression(self, expression: Expression) -> int:
+        circuit = self.circuit
+        match expression:
+            case Compare():
+                return self._compared(expression)
+            case Not(inner=inner):
+                return -self.expression(inner)
+            case And(parts=parts):
+                return circuit.all(map(self.expression, parts))
+            case Or(parts=parts):
+                return circuit.any(map(self.expression, parts))
+            case Implies(premise=premise, conclusion=conclusion):
+                return circuit.either(-self.expression(premise), self.expression(conclusion))
+
+    def _compared(self, comparison: Compare) -> int:
+        terms = [t for t in (comparison.left, comparison.right) if isinstance(t, (FinalRegister, FinalVariable))]
+        terms = list(dict.fromkeys(terms))
+        ways = []
+        for chosen in product(*(self._values(term).items() for term in terms)):
+            state = {term: value for term, (value, _) in zip(terms, chosen, strict=True)}
+            if holds(comparison, state.__getitem__):
+                ways.append(self.circuit.all(literal for _, literal in chosen))
+        return self.circuit.any(ways)
+
+    def _values(self, term: Observable) -> dict[Value, int]:
+        """The values a term can have in the end, each with the literal that says so."""
+        ways: dict[Value, list[int]] = defaultdict(list)
+        if isinstance(term, FinalRegister):
+            for trace, take in zip(self.runs[term.thread], self.takes[term.thread], strict=True):
+                ways[trace.finals[term.name]].append(take)
+        else:
+            for write, final in self.finals[self.search.test.memory_map.location_of(term.name)].items():
+                for value, literal in self._written(write).items():
+                    ways[value].append(self.circuit.both(final, literal))
+        return {value: self.circuit.any(literals) for value, literals in ways.items()}
+
+    def _one_of(self, count: int) -> list[int]:
+        if count == 1:
+            return [TRUE]
+        literals = [self.circuit.variable() for _ in range(count)]
+        self.circuit.exactly_one(literals)
+        return literals
+
+    def _written(self, event: int) -> dict[Value, int]:
+        """The values a read or write can have, by the runs that give it them."""
+        skeleton = self.skeleton
+        known = skeleton.events[event]
+        if known.initial:
+            return {known.value: TRUE}
+        place = event - skeleton.starts[known.thread]
+        ways: dict[Value, list[int]] = defaultdict(list)
+        for trace, take in zip(self.runs[known.thread], self.takes[known.thread], strict=True):
+            ways[trace.events[place].value].append(take)
+        return {value: self.circuit.any(literals) for value, literals in ways.items()}
+
+    def _reads_from(self) -> Symbols:
+        skeleton, size = self.skeleton, self.skeleton.algebra.size
+        rf: Symbols = {}
+        for read in skeleton.reads:
+            own = skeleton.rmw_pairs.get(read)
+            writes = [write for write in skeleton.writes[skeleton.events[read].location] if write != own]
+            values = self._written(read)
+            sources = []
+            for write in writes:
+                source = self.circuit.variable()
+                sources.append(source)
+                rf[write * size + read] = source
+                written = self._written(write)
+                for value, literal in values.items():
+                    self.circuit.add((-source, -literal, written.get(value, FALSE)))
+            self.circuit.exactly_one(sources)
+        return rf
+
+    def _coherence(self) -> Symbols:
+        size = self.skeleton.algebra.size
+        partial = self.search.model.partial_co
+        co: Symbols = {}
+        for initial, *others in self.skeleton.writes.values():
+            for write in others:
+                co[initial * size + write] = TRUE
+            for index, one in enumerate(others):
+                for other in others[index + 1 :]:
+                    literal = self.circuit.variable()
+                    back = self.circuit.variable() if partial else -literal
+                    co[one * size + other], co[other * size + one] = literal, back
+                    self.circuit.add((-literal, -back))
+            for one, other, third in product(others, repeat=3):
+                if len({one, other, third}) == 3:
+                    self.circuit.add((-co[one * size + other], -co[other * size + third], co[one * size + third]))
+        return co
+
+    def _final_writes(self) -> dict[str, dict[int, int]]:
+        """For every observed location, which write is the last: one that nothing overwrites."""
+        size = self.skeleton.algebra.size
+        finals: dict[str, dict[int, int]] = {}
+        locate = self.search.test.memory_map.location_of
+        for location in {locate(term.name) for term in self.search.observed if isinstance(term, FinalVariable)}:
+            writes = self.skeleton.writes[location]
+            literals = self._one_of(len(writes))
+            finals[location] = dict(zip(writes, literals, strict=True))
+            for write, literal in finals[location].items():
+                for other in writes:
+                    self.circuit.add((-literal, -self.co.get(write * size + other, FALSE)))
+        return finals
+
+    def _oriented(self, pairs: int) -> Symbols:
+        a = self.skeleton.algebra
+        both = pairs & ~a.identity
+        order: Symbols = {}
+        for one, other in a.pairs(both | a.inverse(both)):
+            if one < other:
+                literal = self.circuit.variable()
+                order[one * a.size + other], order[other * a.size + one] = literal, -literal
+        self.symbolic.require_acyclic(order)
+        return order
+
+    def _released(self) -> Symbols:
+        choices = self.skeleton.barrier_choices() or []
+        chosen = self._one_of(len(choices)) if choices else []
+        ways: dict[int, list[int]] = defaultdict(list)
+        for relation, literal in zip(choices, chosen, strict=True):
+            for bit in self.skeleton.algebra.members(relation):
+                ways[bit].append(literal)
+        return {bit: self.circuit.any(literals) for bit, literals in ways.items()}
+
+
+__all__ = ["Outcome", "SatSearch", "_fill"]
