@@ -28,7 +28,7 @@ class Circuit:
     def both(self, one: int, other: int) -> int:
         if one == FALSE or other == FALSE or one == -other:
             return FALSE
-        if one == TRUE or one == other:
+        if one in (TRUE, other):
             return other
         if other == TRUE:
             return one

@@ -22,36 +22,45 @@ from gpudiy.litmus.condition import (
     holds,
 )
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
-from gpudiy.models.search import Execution, Outcome, Search, _fill
-from gpudiy.models.skeleton import Skeleton
-from gpudiy.models.symbolic import Symbols, SymbolicModel
+from gpudiy.models.search import Execution, Prepared, Search
+from gpudiy.models.symbolic import SymbolicModel, Symbols
 from gpudiy.models.trace import Trace
 
 SOLVER = "cadical153"
 
 
 class SatSearch(Search):
-    """The same executions as `Search` finds, one for each outcome, by a solver."""
+    """The same outcomes as `Search` finds, one execution each, by a solver."""
+
+    @classmethod
+    def of(cls, search: Search) -> SatSearch:
+        """A search goes on with a solver."""
+        other = cls.__new__(cls)
+        other.__dict__.update(search.__dict__)
+        return other
 
     def executions(self, target: Expression | None = None) -> Iterator[Execution]:
         groups: list[dict[int, list[Trace]]] = []
-        for number, traces in enumerate(self.traces):
+        for traces in self.choices(target):
             grouped: dict[int, list[Trace]] = defaultdict(list)
-            for shape, trace in self._filtered(number, traces, target):
+            for shape, trace in traces:
                 grouped[shape].append(trace)
             groups.append(grouped)
         for shapes in product(*groups):
             runs = [grouped[shape] for grouped, shape in zip(groups, shapes, strict=True)]
-            prepared = self._prepared(shapes, [traces[0] for traces in runs])
+            self.check_time()
+            prepared = self.prepared(shapes, [traces[0] for traces in runs])
             if prepared is not None:
-                yield from _Formula(self, prepared[0], prepared[1], runs).executions(target)
+                yield from _Formula(self, prepared, runs).executions(target)
 
 
 class _Formula:
     """All executions of one skeleton: which run each thread takes, rf, orders, co and final values as literals."""
 
-    def __init__(self, search: Search, skeleton: Skeleton, slots: list[int], runs: list[list[Trace]]) -> None:
+    def __init__(self, search: Search, prepared: Prepared, runs: list[list[Trace]]) -> None:
+        skeleton = prepared.skeleton
         self.search = search
+        self.prepared = prepared
         self.skeleton = skeleton
         self.runs = runs
         self.circuit = Circuit()
@@ -67,7 +76,7 @@ class _Formula:
             if name in model.inputs:
                 symbolic.slots[model.inputs[name]] = value
         for order, pairs in model.orders:
-            symbolic.slots[order] = self._oriented(slots[pairs])
+            symbolic.slots[order] = self._oriented(prepared.slots[pairs])
         symbolic.run()
 
     def executions(self, target: Expression | None) -> Iterator[Execution]:
@@ -98,7 +107,11 @@ class _Formula:
             value if isinstance(value, int) else sum(1 << bit for bit, literal in value.items() if literal in true)
             for value in self.symbolic.slots
         )
-        return Execution(self.skeleton, rf, co, slots, tuple(outcome)), literals
+        values = [self._value_of(event, true) for event in range(self.skeleton.algebra.size)]
+        return Execution(self.skeleton, self.skeleton.with_values(values), rf, co, slots, tuple(outcome)), literals
+
+    def _value_of(self, event: int, true: set[int]) -> Value:
+        return next(value for value, literal in self._written(event).items() if literal in true)
 
     def expression(self, expression: Expression) -> int:
         circuit = self.circuit
@@ -217,13 +230,10 @@ class _Formula:
         return order
 
     def _released(self) -> Symbols:
-        choices = self.skeleton.barrier_choices() or []
-        chosen = self._one_of(len(choices)) if choices else []
+        choices = self.prepared.meetings
+        chosen = self._one_of(len(choices))
         ways: dict[int, list[int]] = defaultdict(list)
         for relation, literal in zip(choices, chosen, strict=True):
             for bit in self.skeleton.algebra.members(relation):
                 ways[bit].append(literal)
         return {bit: self.circuit.any(literals) for bit, literals in ways.items()}
-
-
-__all__ = ["Outcome", "SatSearch", "_fill"]

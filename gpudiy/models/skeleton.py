@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
+from itertools import combinations
 
 from gpudiy.litmus.access import Order, Proxy, Scope
-from gpudiy.litmus.instruction import Atomic, BarrierMode, Barrier, Fence, FenceKind, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.condition import Value
+from gpudiy.litmus.instruction import Atomic, Barrier, BarrierMode, Fence, FenceKind, Load, ProxyFence, Reduce, Store
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.event import Event, Kind
@@ -61,6 +64,10 @@ class Skeleton:
         return found
 
     @cached_property
+    def initial_values(self) -> tuple[Value, ...]:
+        return tuple(event.value for event in self.events[: len(self.locations)])
+
+    @cached_property
     def reads(self) -> list[int]:
         return [number for number, event in enumerate(self.events) if event.kind is Kind.READ]
 
@@ -92,7 +99,7 @@ class Skeleton:
             "data": lambda: self._local(lambda trace: trace.data),
             "ctrl": lambda: self._local(lambda trace: trace.control),
             "scoped": self._scoped,
-            **{name: (lambda level=level: self._level(level)) for name, level in LEVELS.items()},
+            **{name: partial(self._level, level) for name, level in LEVELS.items()},
         }
 
     def _program_order(self) -> int:
@@ -141,31 +148,30 @@ class Skeleton:
             if tree.smallest_common_scope(thread, other_thread) <= min(scope, other_scope)
         )
 
-    def barrier_choices(self) -> list[int] | None:
-        """All ways in which arrivals release barriers (the relation syncbar); None if some barrier is never released.
+    def meetings(self) -> list[int]:
+        """All ways in which arrivals release barriers (the relation syncbar); none if a barrier is never released.
 
         A barrier without a count meets all others of its CTA, instance and identifier; one with a count is released by
         any count - 1 others.
         """
         barriers = [number for number, event in enumerate(self.events) if event.kind is Kind.BARRIER]
-        choices = [0]
+        ways = [0]
         for number in barriers:
             event = self.events[number]
             assert isinstance(event.instruction, Barrier)
             if event.instruction.mode is BarrierMode.ARRIVE:
                 continue
             others = [other for other in barriers if other != number and self._meets(event, self.events[other])]
-            if event.count is None:
-                releases = [tuple(others)]
-            else:
-                from itertools import combinations
-
-                releases = list(combinations(others, event.count - 1)) if event.count > 0 else [()]
-            if not releases:
-                return None
+            releases = [tuple(others)] if event.count is None else list(combinations(others, max(0, event.count - 1)))
             edges = [self.algebra.relation((other, number) for other in release) for release in releases]
-            choices = [chosen | edge for chosen in choices for edge in edges]
-        return choices
+            ways = [way | edge for way in ways for edge in edges]
+        return ways
+
+    def with_values(self, values: Sequence[Value]) -> tuple[Event, ...]:
+        return tuple(
+            event if event.value == value else replace(event, value=value)
+            for event, value in zip(self.events, values, strict=True)
+        )
 
     def _meets(self, one: Event, other: Event) -> bool:
         placements = self.test.scope_tree.placements
@@ -215,7 +221,7 @@ def _order_set(order: Order) -> str:
 
 
 def _atomic_set(kind: Kind, order: Order, reduces: bool) -> str:
-    """The read of an acquiring atomic acquires, its write of a releasing one releases; the read of red acquires nothing."""
+    """The read of an atomic acquires, its write releases, as its order says; the read of red acquires nothing."""
     if kind is Kind.READ and order in (Order.ACQUIRE, Order.ACQ_REL) and not reduces:
         return "ACQ"
     return "REL" if kind is Kind.WRITE and order in (Order.RELEASE, Order.ACQ_REL) else "RLX"

@@ -1,21 +1,25 @@
 """The operations of a model on relations whose pairs are literals of a circuit.
 
-A value that is still constant stays a machine integer; one that is not is a dict from the bit of a pair (or of an event,
-for a set) to its literal, without the pairs that are certainly absent.
+A value that is still constant stays a machine integer; one that is not is a dict from the bit of a pair (for a set, of
+an event) to its literal, without the pairs that are certainly absent.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-
-import networkx
+from collections.abc import Callable
 
 from gpudiy.models.algebra import Algebra
-from gpudiy.models.cat_compile import CompiledCheck, FixedPoint, Model, Operation
+from gpudiy.models.cat_compile import CODE, CompiledCheck, FixedPoint, Model, Operation
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
 
 Symbols = dict[int, int]
 SymbolicValue = int | Symbols
+
+# the same code that models are compiled to, as functions of their operands
+CONSTANT: dict[str, Callable[[Algebra, list[int]], int]] = {
+    kind: eval(f"lambda a, v: {code.format('v[0]', 'v[1]')}") for kind, code in CODE.items()
+}
 
 
 class SymbolicModel:
@@ -57,45 +61,12 @@ class SymbolicModel:
 
     def apply(self, kind: str, operands: list[SymbolicValue]) -> SymbolicValue:
         if all(isinstance(operand, int) for operand in operands):
-            return self._constant(kind, operands)  # type: ignore[arg-type]
+            return CONSTANT[kind](self.algebra, operands)  # type: ignore[arg-type]
         method = getattr(self, "_" + kind.replace(" ", "_"))
         result: Symbols = method(*operands)
         if all(literal == TRUE for literal in result.values()):
             return sum(1 << bit for bit in result)
         return result
-
-    def _constant(self, kind: str, operands: list[int]) -> int:
-        a = self.algebra
-        match kind, operands:
-            case "empty", []:
-                return 0
-            case "union", [one, other]:
-                return one | other
-            case "intersection", [one, other]:
-                return one & other
-            case "difference", [one, other]:
-                return one & ~other
-            case "set complement", [one]:
-                return a.row & ~one
-            case "complement", [one]:
-                return a.everything & ~one
-            case "product", [one, other]:
-                return a.product(one, other)
-            case "identity", [one]:
-                return a.identity_on(one)
-            case "composition", [one, other]:
-                return a.compose(one, other)
-            case "closure", [one]:
-                return a.closure(one)
-            case "reflexive", [one]:
-                return one | a.identity
-            case "inverse", [one]:
-                return a.inverse(one)
-            case "domain", [one]:
-                return a.domain(one)
-            case "range", [one]:
-                return a.range(one)
-        raise AssertionError(kind)
 
     def symbols(self, value: SymbolicValue) -> Symbols:
         if isinstance(value, int):
@@ -176,7 +147,7 @@ class SymbolicModel:
     def _range(self, one: SymbolicValue) -> Symbols:
         return self._projected(one, lambda bit: bit % self.algebra.size)
 
-    def _projected(self, one: SymbolicValue, event_of) -> Symbols:  # type: ignore[no-untyped-def]
+    def _projected(self, one: SymbolicValue, event_of: Callable[[int], int]) -> Symbols:
         ways: dict[int, list[int]] = defaultdict(list)
         for bit, literal in self.symbols(one).items():
             ways[event_of(bit)].append(literal)
@@ -216,21 +187,29 @@ class SymbolicModel:
     def require_acyclic(self, symbols: Symbols, guard: int = TRUE) -> None:
         """Pairs that can be part of a cycle must follow some total order of their events."""
         size = self.algebra.size
-        graph = networkx.DiGraph(divmod(bit, size) for bit in symbols)
-        for component in networkx.strongly_connected_components(graph):
-            events = sorted(component)
-            before: dict[tuple[int, int], int] = {}
-            for index, one in enumerate(events):
-                for other in events[index + 1 :]:
-                    before[one, other] = self.circuit.variable()
-                    before[other, one] = -before[one, other]
-            for one in events:
-                for other in events:
-                    for third in events:
-                        if len({one, other, third}) == 3:
-                            self.circuit.add((-before[one, other], -before[other, third], before[one, third]))
+        for events in self._components(symbols):
+            before = self._total_order(events)
             for one in events:
                 for other in events:
                     literal = symbols.get(one * size + other)
                     if literal is not None:
                         self.circuit.add((-guard, -literal, before.get((one, other), FALSE)))
+
+    def _components(self, symbols: Symbols) -> list[list[int]]:
+        """The sets of events that may lie on a common cycle."""
+        a = self.algebra
+        reach = a.closure(sum(1 << bit for bit in symbols))
+        mutual = reach & a.inverse(reach)
+        return [list(a.members(group)) for group in {a.successors(mutual, event) for event in range(a.size)} if group]
+
+    def _total_order(self, events: list[int]) -> dict[tuple[int, int], int]:
+        before: dict[tuple[int, int], int] = {}
+        for index, one in enumerate(events):
+            for other in events[index + 1 :]:
+                before[one, other] = self.circuit.variable()
+                before[other, one] = -before[one, other]
+        for one, other in before:
+            for third in events:
+                if third not in (one, other):
+                    self.circuit.add((-before[one, other], -before[other, third], before[one, third]))
+        return before

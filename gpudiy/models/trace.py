@@ -50,6 +50,16 @@ class Trace:
     rmw: tuple[tuple[int, int], ...]
     finals: dict[str, Value]
 
+    @property
+    def values(self) -> tuple[Value, ...]:
+        return tuple(event.value for event in self.events)
+
+    @property
+    def shape(self) -> object:
+        """All of a run but the values."""
+        events = tuple((id(e.instruction), e.kind, e.variable, e.meeting, e.count) for e in self.events)
+        return events, self.address, self.data, self.control, self.rmw
+
 
 @dataclass(slots=True)
 class _State:
@@ -134,25 +144,16 @@ class ThreadRunner:
                 if isinstance(instruction, Branch):
                     state.branched |= guarded
                 return [state]
+        if isinstance(instruction, (Load, Store, Atomic, Reduce)):
+            return self._access_memory(state, instruction, guarded, domain)
         match instruction:
-            case Label():
-                pass
             case Branch(target=target):
                 state.branched |= guarded
                 state.position = self.labels[target]
             case Alu():
                 self._alu(state, instruction, guarded)
             case SetPredicate():
-                (left, one), (right, other) = (self._held(state, source) for source in instruction.sources)
-                truth = compare(instruction.comparison, left, right, instruction.type)
-                state.registers[instruction.destination.name] = (int(truth), one | other | guarded)
-            case Load():
-                return list(self._load(state, instruction, guarded, domain))
-            case Store():
-                value, depends = self._held(state, instruction.source)
-                self._write(state, instruction, _wrapped(value, instruction.access.type), depends, guarded)
-            case Atomic() | Reduce():
-                return list(self._atomic(state, instruction, guarded, domain))
+                self._set_predicate(state, instruction, guarded)
             case Fence():
                 self._add(state, Event(Kind.FENCE, self.number, instruction), guarded)
             case ProxyFence():
@@ -160,6 +161,22 @@ class ThreadRunner:
             case Barrier():
                 self._barrier(state, instruction, guarded)
         return [state]
+
+    def _access_memory(
+        self, state: _State, instruction: Load | Store | Atomic | Reduce, guarded: int, domain: Domain
+    ) -> list[_State]:
+        if isinstance(instruction, Store):
+            value, depends = self._held(state, instruction.source)
+            self._write(state, instruction, _wrapped(value, instruction.access.type), depends, guarded)
+            return [state]
+        if isinstance(instruction, Load):
+            return list(self._load(state, instruction, guarded, domain))
+        return list(self._atomic(state, instruction, guarded, domain))
+
+    def _set_predicate(self, state: _State, instruction: SetPredicate, guarded: int) -> None:
+        (left, one), (right, other) = (self._held(state, source) for source in instruction.sources)
+        truth = compare(instruction.comparison, left, right, instruction.type)
+        state.registers[instruction.destination.name] = (int(truth), one | other | guarded)
 
     def _add(self, state: _State, event: Event, guarded: int) -> int:
         """Append an event; control reaches it from all that decided that it runs."""

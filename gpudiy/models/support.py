@@ -1,0 +1,35 @@
+"""What a model gives no meaning: better no verdict than a wrong one."""
+
+from __future__ import annotations
+
+from gpudiy.litmus.instruction_text import instruction_text
+from gpudiy.models.cat_compile import Model, Stage
+from gpudiy.models.skeleton import Skeleton
+from gpudiy.models.trace import Undecidable
+
+UNSUPPORTED = "unsupported"
+
+
+def check_supported(model: Model, skeleton: Skeleton) -> None:
+    """Raise `Undecidable` if the skeleton has an event that the model says it does not support.
+
+    A model says so with `flag ~empty S as unsupported-…`; one that never mentions rmw supports no atomics.
+    """
+    if "rmw" not in model.inputs and skeleton.static("RMW"):
+        raise _unsupported(model, skeleton, skeleton.static("RMW"))
+    flags = [c for c in model.checks if c.flagged and c.name.startswith(UNSUPPORTED) and c.stage is Stage.EVENTS]
+    if not flags:
+        return
+    slots = [0] * model.slots
+    for name, slot in model.inputs.items():
+        slots[slot] = skeleton.static(name)
+    model.stages[Stage.EVENTS](skeleton.algebra, slots)
+    for flag in flags:
+        if slots[flag.slot]:
+            raise _unsupported(model, skeleton, slots[flag.slot])
+
+
+def _unsupported(model: Model, skeleton: Skeleton, events: int) -> Undecidable:
+    event = skeleton.events[next(skeleton.algebra.members(events))]
+    text = "an initial write" if event.instruction is None else f"`{instruction_text(event.instruction)}`"
+    return Undecidable(f"the model {model.name} gives no meaning to {text} of P{event.thread}")
