@@ -134,6 +134,10 @@ def _declaration() -> pp.ParserElement:
     return (of_thread | alias | plain).set_name("a declaration") + pp.StringEnd().set_name("`;`")
 
 
+# most conditions are a few equations: each of these is parsed once
+PLAIN_CONDITION = re.compile(
+    r"(?:\d{1,6}:)?[A-Za-z_]\w*=\d{1,9}(?: /\\ (?:\d{1,6}:)?[A-Za-z_]\w*=\d{1,9})*\Z", re.ASCII
+)
 COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 
 
@@ -298,6 +302,9 @@ def parse_declaration(text: str) -> RawDeclaration:
 
 @lru_cache(REMEMBERED)
 def parse_condition(text: str) -> Condition:
+    if PLAIN_CONDITION.match(text):
+        parts = [parse_expression(part.strip()) for part in text.split("/\\")]
+        return Condition(Quantifier.EXISTS, parts[0] if len(parts) == 1 else And(tuple(parts)))
     _check_depth(text)
     condition: Condition = _parse(_CONDITION, text)[0]
     return condition

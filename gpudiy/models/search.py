@@ -11,10 +11,11 @@ from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariabl
 from gpudiy.litmus.test import Test
 from gpudiy.models.cat_compile import Model, Slots, Stage
 from gpudiy.models.choices import CoherenceOrders, coherence_orders, orientations
+from gpudiy.models.domain import first_domain
 from gpudiy.models.event import Event, Kind
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.support import check_supported
-from gpudiy.models.trace import Domain, ThreadRunner, Trace
+from gpudiy.models.trace import ThreadRunner, Trace
 
 Outcome = tuple[Value, ...]
 
@@ -60,6 +61,7 @@ class Search:
         self.runners = [ThreadRunner(test, number, unroll) for number in range(len(test.threads))]
         self.traces = self._traces()
         self._prepared: dict[tuple[int, ...], Prepared | None] = {}
+        self._choices: tuple[Expression | None, list[list[tuple[int, Trace]]]] | None = None
 
     def executions(self, target: Expression | None = None) -> Iterator[Execution]:
         """Consistent executions that end in a state of `target`, one at least for each outcome that has any."""
@@ -78,8 +80,11 @@ class Search:
 
     def choices(self, target: Expression | None) -> list[list[tuple[int, Trace]]]:
         """The runs of every thread that can end as the conjuncts about this thread alone ask."""
-        conjuncts = _conjuncts(target)
-        return [_filtered(number, traces, conjuncts) for number, traces in enumerate(self.traces)]
+        if self._choices is None or self._choices[0] is not target:
+            wanted = _by_thread(target)
+            filtered = [_filtered(traces, wanted.get(number, [])) for number, traces in enumerate(self.traces)]
+            self._choices = (target, filtered)
+        return self._choices[1]
 
     def size(self, target: Expression | None) -> int:
         """About how many candidates a search would look at."""
@@ -166,10 +171,7 @@ class Search:
 
     def _traces(self) -> list[list[tuple[int, Trace]]]:
         """All runs of all threads, over the values that can get into memory; each with a number for its shape."""
-        locate = self.test.memory_map.location_of
-        domain: Domain = {
-            location: (self.test.initial_value(location),) for location in map(locate, self.test.memory_map.names)
-        }
+        domain = first_domain(self.test)
         found: list[list[Trace]] = []
         for _ in range(2 + sum(len(thread) for thread in self.test.threads)):
             self.check_time()
@@ -228,23 +230,30 @@ def _fill(slots: Slots, slot: int | None, value: int) -> None:
         slots[slot] = value
 
 
-def _filtered(number: int, traces: list[tuple[int, Trace]], conjuncts: list[Expression]) -> list[tuple[int, Trace]]:
-    wanted = [part for part in conjuncts if _only_of(part, number)]
+def _filtered(traces: list[tuple[int, Trace]], wanted: list[Expression]) -> list[tuple[int, Trace]]:
     if not wanted:
         return traces
-    return [
-        (shape, trace)
-        for shape, trace in traces
-        if all(holds(part, lambda term, trace=trace: trace.finals[term.name]) for part in wanted)  # type: ignore[misc]
-    ]
+    return [choice for choice in traces if all(_ends_in(choice[1], part) for part in wanted)]
+
+
+def _ends_in(trace: Trace, expression: Expression) -> bool:
+    def value_of(term: Observable) -> Value:
+        return trace.finals[term.name]
+
+    return holds(expression, value_of)
+
+
+def _by_thread(target: Expression | None) -> dict[int, list[Expression]]:
+    """The conjuncts of the target that are about one thread alone."""
+    found: dict[int, list[Expression]] = {}
+    for part in _conjuncts(target):
+        threads = {term.thread if isinstance(term, FinalRegister) else None for term in observables(part)}
+        if len(threads) == 1 and (thread := threads.pop()) is not None:
+            found.setdefault(thread, []).append(part)
+    return found
 
 
 def _conjuncts(expression: Expression | None) -> list[Expression]:
     if isinstance(expression, And):
         return [part for inner in expression.parts for part in _conjuncts(inner)]
     return [] if expression is None else [expression]
-
-
-def _only_of(expression: Expression, number: int) -> bool:
-    terms = observables(expression)
-    return bool(terms) and all(isinstance(term, FinalRegister) and term.thread == number for term in terms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
 
 from gpudiy.litmus.access import Order, Proxy, Scope
@@ -24,7 +24,6 @@ PROXY_FENCE_SETS = {
     "constant": "PF-CON",
 }
 SCOPE_SETS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
-LEVELS = {"same-warp": 0, "same-cta": 1, "same-cluster": 2, "same-kernel": 3, "same-gpu": 4}
 
 
 class Skeleton:
@@ -51,8 +50,8 @@ class Skeleton:
         """A set or relation that models can use, by its name."""
         if name == "_":
             return self.algebra.row
-        relation = self._relations.get(name)
-        return self._sets.get(name, 0) if relation is None else relation()
+        relation = RELATIONS.get(name)
+        return self._sets.get(name, 0) if relation is None else relation(self)
 
     @cached_property
     def writes(self) -> dict[str, list[int]]:
@@ -78,28 +77,6 @@ class Skeleton:
             start + read: start + write
             for start, t in zip(self.starts, self.traces, strict=True)
             for read, write in t.rmw
-        }
-
-    @property
-    def _relations(self) -> dict[str, Callable[[], int]]:
-        a = self.algebra
-        return {
-            "po": self._program_order,
-            "id": lambda: a.identity,
-            "loc": lambda: self._same(lambda event: event.location or None),
-            "vloc": lambda: self._same(
-                lambda event: self.test.memory_map.virtual_of(event.variable) if event.variable else None
-            ),
-            "int": lambda: self._same(lambda event: event.thread if not event.initial else None),
-            "ext": lambda: (
-                a.everything & ~self._same(lambda event: event.thread if not event.initial else None) & ~a.identity
-            ),
-            "rmw": lambda: a.relation(self.rmw_pairs.items()),
-            "addr": lambda: self._local(lambda trace: trace.address),
-            "data": lambda: self._local(lambda trace: trace.data),
-            "ctrl": lambda: self._local(lambda trace: trace.control),
-            "scoped": self._scoped,
-            **{name: partial(self._level, level) for name, level in LEVELS.items()},
         }
 
     def _program_order(self) -> int:
@@ -176,6 +153,30 @@ class Skeleton:
     def _meets(self, one: Event, other: Event) -> bool:
         placements = self.test.scope_tree.placements
         return one.meeting == other.meeting and placements[one.thread].cta == placements[other.thread].cta
+
+
+def _thread(event: Event) -> int | None:
+    return None if event.initial else event.thread
+
+
+RELATIONS: dict[str, Callable[[Skeleton], int]] = {
+    "po": Skeleton._program_order,
+    "id": lambda s: s.algebra.identity,
+    "loc": lambda s: s._same(lambda event: event.location or None),
+    "vloc": lambda s: s._same(lambda event: s.test.memory_map.virtual_of(event.variable) if event.variable else None),
+    "int": lambda s: s._same(_thread),
+    "ext": lambda s: s.algebra.everything & ~s._same(_thread) & ~s.algebra.identity,
+    "rmw": lambda s: s.algebra.relation(s.rmw_pairs.items()),
+    "addr": lambda s: s._local(lambda trace: trace.address),
+    "data": lambda s: s._local(lambda trace: trace.data),
+    "ctrl": lambda s: s._local(lambda trace: trace.control),
+    "scoped": Skeleton._scoped,
+    "same-warp": lambda s: s._level(0),
+    "same-cta": lambda s: s._level(1),
+    "same-cluster": lambda s: s._level(2),
+    "same-kernel": lambda s: s._level(3),
+    "same-gpu": lambda s: s._level(4),
+}
 
 
 def scope_of(event: Event) -> Scope | None:
