@@ -12,6 +12,11 @@ VERBS = {
     "show": "draw tests: their threads, scope tree and condition",
     "check": "read tests and report every one that is not valid",
     "convert": "print tests in another format",
+    "model": "decide tests under memory models, and tell why",
+}
+SUBVERBS = {
+    ("model", "diff"): "find the smallest tests on which two models differ",
+    ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
 }
 
 DONE, NO, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
@@ -36,10 +41,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run_verb(verb: str, arguments: list[str]) -> int:
-    module = import_module(f"gpudiy.cli.{verb}")
+    name, what = verb, VERBS[verb]
+    if arguments and (verb, arguments[0]) in SUBVERBS:
+        name, what = f"{verb} {arguments[0]}", SUBVERBS[verb, arguments[0]]
+        arguments = arguments[1:]
+    module = import_module(f"gpudiy.cli.{name.replace(' ', '_')}")
     parser = ArgumentParser(
-        prog=f"gpudiy {verb}",
-        description=VERBS[verb][0].upper() + VERBS[verb][1:] + ".",
+        prog=f"gpudiy {name}",
+        description=what[0].upper() + what[1:] + ".",
         epilog=module.EPILOG,
         formatter_class=RawDescriptionHelpFormatter,
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import product
+from threading import Timer
 
 from pysat.solvers import Solver
 
@@ -22,11 +24,11 @@ from gpudiy.litmus.condition import (
     holds,
 )
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
-from gpudiy.models.search import Execution, Prepared, Search
+from gpudiy.models.search import Execution, OutOfTime, Prepared, Search
 from gpudiy.models.symbolic import SymbolicModel, Symbols
 from gpudiy.models.trace import Trace
 
-SOLVER = "cadical153"
+SOLVER = "glucose4"  # it can be interrupted
 
 
 class SatSearch(Search):
@@ -39,7 +41,10 @@ class SatSearch(Search):
         other.__dict__.update(search.__dict__)
         return other
 
-    def executions(self, target: Expression | None = None) -> Iterator[Execution]:
+    def executions(
+        self, target: Expression | None = None, without: frozenset[str] = frozenset()
+    ) -> Iterator[Execution]:
+        """Executions that break no check but, perhaps, those named in `without`."""
         groups: list[dict[int, list[Trace]]] = []
         for traces in self.choices(target):
             grouped: dict[int, list[Trace]] = defaultdict(list)
@@ -51,7 +56,7 @@ class SatSearch(Search):
             self.check_time()
             prepared = self.prepared(shapes, [traces[0] for traces in runs])
             if prepared is not None:
-                yield from _Formula(self, prepared, runs).executions(target)
+                yield from _Formula(self, prepared, runs).executions(target, without)
 
 
 class _Formula:
@@ -79,7 +84,7 @@ class _Formula:
             symbolic.slots[order] = self._oriented(prepared.slots[pairs])
         symbolic.run()
 
-    def executions(self, target: Expression | None) -> Iterator[Execution]:
+    def executions(self, target: Expression | None, without: frozenset[str]) -> Iterator[Execution]:
         wanted = TRUE
         for expression in (target, self.search.test.filter):
             if expression is not None:
@@ -87,11 +92,27 @@ class _Formula:
         self.circuit.add((wanted,))
         shown = {term: self._values(term) for term in self.search.observed}
         with Solver(SOLVER, bootstrap_with=self.circuit.clauses) as solver:
-            guards = list(self.symbolic.guards.values())
-            while solver.solve(assumptions=guards):
+            guards = [guard for name, guard in self.symbolic.guards.items() if name not in without]
+            while self._solved(solver, guards):
                 execution, literals = self._execution(set(solver.get_model()), shown)
                 yield execution
                 solver.add_clause([-literal for literal in literals])
+
+    def _solved(self, solver: Solver, guards: list[int]) -> bool:
+        """Whether there is another execution; gives up when the time is up."""
+        self.search.check_time()
+        if self.search.deadline is None:
+            return bool(solver.solve(assumptions=guards))
+        timer = Timer(max(0.01, self.search.deadline - time.monotonic()), solver.interrupt)
+        timer.start()
+        try:
+            answer = solver.solve_limited(assumptions=guards, expect_interrupt=True)
+        finally:
+            timer.cancel()
+            solver.clear_interrupt()
+        if answer is None:
+            raise OutOfTime
+        return bool(answer)
 
     def _execution(self, true: set[int], shown: dict[Observable, dict[Value, int]]) -> tuple[Execution, list[int]]:
         outcome: list[Value] = []

@@ -104,6 +104,11 @@ class Search:
             self._prepared[shapes] = self._prepare(Skeleton(self.test, traces))
         return self._prepared[shapes]
 
+    @property
+    def bounded(self) -> bool:
+        """Whether runs were left out because a loop went round too often."""
+        return any(runner.cut for runner in self.runners)
+
     def check_time(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime

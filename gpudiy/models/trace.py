@@ -109,13 +109,15 @@ class ThreadRunner:
     def traces(self, domain: Domain) -> list[Trace]:
         """All runs that end, with reads of the values in `domain`; loops go round at most `unroll` times."""
         found = []
+        self.cut = False  # whether a run was given up because a loop went round too often
         pending = [_State(0, dict(self.initial))]
         while pending:
             state = pending.pop()
             while state.position < len(self.thread):
                 following = self._step(state, domain)
                 if following is None:
-                    break  # a loop went round too often
+                    self.cut = True
+                    break
                 state, *others = following
                 pending += others
             else:

@@ -30,6 +30,7 @@ class Verdict:
     test: Test
     model: Model
     execution: Execution | None
+    bounded: bool = False  # runs in which a loop went round too often were left out
 
     @property
     def allowed(self) -> bool:
@@ -56,7 +57,9 @@ def decide(
 ) -> Verdict:
     """The verdict; raises `OutOfTime` after `limit` seconds, `Undecidable` for what the model has no meaning for."""
     target = target_of(test)
-    return Verdict(test, model, next(_search(test, model, engine, unroll, limit, target).executions(target), None))
+    search = _search(test, model, engine, unroll, limit, target)
+    execution = next(search.executions(target), None)
+    return Verdict(test, model, execution, search.bounded)
 
 
 def outcomes(

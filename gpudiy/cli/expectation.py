@@ -1,0 +1,86 @@
+"""Expected verdicts in a CSV file, and whether they came true."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpudiy.cli.judging import Answer
+from gpudiy.cli.progress import say
+from gpudiy.litmus.errors import LitmusError
+
+PASS = {"1": True, "0": False, "pass": True, "fail": False}
+VERDICTS = ("allowed", "forbidden")
+
+
+@dataclass(slots=True)
+class Expectations:
+    """Rows `test or file,value`: 1 or 0 (the condition holds or not), allowed or forbidden; or a column a model."""
+
+    path: str
+    models: tuple[str, ...]  # of the columns, if the file has a header
+    rows: dict[str, list[str]]
+    met: set[str] = field(default_factory=set)
+    agreed: int = 0
+    differed: int = 0
+
+    @staticmethod
+    def read(path: str) -> Expectations:
+        try:
+            lines = list(csv.reader(Path(path).read_text().splitlines()))
+        except (OSError, UnicodeDecodeError) as error:
+            raise LitmusError(f"cannot be read: {error}", path=path) from None
+        models: tuple[str, ...] = ()
+        if lines and lines[0] and lines[0][0] in ("test", "name", "file"):
+            models = tuple(lines[0][1:])
+            lines = lines[1:]
+        rows: dict[str, list[str]] = {}
+        for number, row in enumerate(lines, 2 if models else 1):
+            if not row:
+                continue
+            values = [value.strip().lower() for value in row[1:]]
+            if not values or any(value not in PASS and value not in VERDICTS for value in values):
+                message = "expected a test and 1, 0, allowed or forbidden"
+                raise LitmusError(message, path=path, line=number, column=1, source=",".join(row))
+            rows[row[0].strip()] = values
+        if not rows:
+            raise LitmusError("there is no expectation in this file", path=path)
+        return Expectations(path, models, rows)
+
+    def compare(self, answer: Answer) -> str | None:
+        """What is not as expected; None if all is, or nothing is expected of this test."""
+        key = self._key(answer)
+        if key is None:
+            return None
+        self.met.add(key)
+        problems = []
+        for index, value in enumerate(self.rows[key]):
+            for model in [self.models[index]] if self.models else list(answer.verdicts):
+                if model in answer.verdicts and not self._agrees(answer, model, value):
+                    problems.append(
+                        f"{answer.file}: {answer.test} is {answer.verdicts[model]} by {model}, expected {value}"
+                    )
+        self.differed += bool(problems)
+        self.agreed += not problems
+        return "\n".join(problems) or None
+
+    def finish(self) -> int:
+        """Say how it went: 1 if a verdict is not as expected, 2 if nothing was expected of any test."""
+        missing = len(self.rows) - len(self.met)
+        unasked = f"; {missing} of {self.path} are not among the tests" if missing else ""
+        say(f"{self.agreed} as expected, {self.differed} not{unasked}")
+        return 2 if not self.met else 1 if self.differed else 0
+
+    def _key(self, answer: Answer) -> str | None:
+        parts = Path(answer.file).parts
+        for start in range(len(parts)):
+            if str(Path(*parts[start:])) in self.rows:
+                return str(Path(*parts[start:]))
+        return answer.test if answer.test in self.rows else None
+
+    @staticmethod
+    def _agrees(answer: Answer, model: str, value: str) -> bool:
+        if value in PASS:
+            return answer.holds.get(model) == PASS[value]
+        return answer.verdicts[model] == value

@@ -1,0 +1,53 @@
+"""`gpudiy model minimal`: what it takes to forbid an outcome."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from gpudiy.cli.progress import say
+
+EPILOG = """\
+Fences can be added between accesses, orders and scopes of accesses made stronger. Each answer is minimal: weaken any
+part of it and the outcome is allowed again. The cheapest comes first (cta < gpu < sys, orders < fences, acq_rel < sc).
+
+exit code: 0 done, 1 nothing forbids the outcome, 2 bad input"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="tests: a file, a directory, @LIST or -")
+    parser.add_argument("--models", "-m", metavar="M", default="ptx-6.0", help="the model (default: %(default)s)")
+    parser.add_argument("--most", type=int, default=3, metavar="N", help="answers to show for a test (default: 3)")
+    parser.add_argument("--print", action="store_true", dest="print_test", help="print the repaired test, canonically")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.printer import print_test
+    from gpudiy.litmus.sources import find_sources, load_tests
+    from gpudiy.models.library import load_model
+    from gpudiy.models.minimal import minimal_repairs
+    from gpudiy.models.trace import Undecidable
+
+    code = 0
+    try:
+        model = load_model(arguments.models)
+        for source in find_sources(arguments.paths):
+            for test in load_tests(source):
+                repairs = minimal_repairs(test, model)
+                if not repairs:
+                    code = 1
+                    print(f"{test.name}: no fences, orders or scopes make {model.name} forbid it")
+                elif not repairs[0].changes:
+                    print(f"{test.name}: forbidden by {model.name} as it is")
+                for number, repair in enumerate(repairs[: arguments.most] if repairs and repairs[0].changes else [], 1):
+                    print(f"{test.name}: forbidden by {model.name} with" if number == 1 else "  or with")
+                    print("\n".join(f"    {change}" for change in repair.changes))
+                    if arguments.print_test:
+                        print(print_test(repair.test))
+    except LitmusError as error:
+        say(error)
+        return 2
+    except Undecidable as problem:
+        say(f"gpudiy: error: {problem}")
+        return 2
+    return code

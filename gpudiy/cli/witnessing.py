@@ -1,0 +1,54 @@
+"""`gpudiy model --witness FILE`: the picture of an execution."""
+
+from __future__ import annotations
+
+from gpudiy.cli.progress import say
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.sources import load_tests
+from gpudiy.models.explanation import Explanation, explain
+from gpudiy.models.library import load_model
+from gpudiy.models.trace import Undecidable
+from gpudiy.models.verdict import decide
+from gpudiy.models.witness import MissingTool, picture_of, write_witness
+
+
+def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
+    """Draw the execution that decides one test under one model; bad input raises `LitmusError`."""
+    tests = [test for source in sources for test in load_tests(source)]
+    if len(tests) != 1 or len(models) != 1:
+        raise LitmusError(f"a witness is drawn of one test under one model, not of {len(tests)} under {len(models)}")
+    try:
+        explanation = explain(decide(tests[0], load_model(models[0]), unroll=unroll), unroll)
+    except Undecidable as problem:
+        raise LitmusError(str(problem), path=sources[0]) from None
+    verdict = explanation.verdict
+    if explanation.execution is None:
+        say(f"{verdict.test.name} is forbidden by {models[0]}: no run of the threads ends so, there is nothing to draw")
+        return 1
+    try:
+        write_witness(_picture(explanation), file)
+    except (ValueError, OSError) as problem:
+        raise LitmusError(str(problem)) from None
+    except MissingTool as problem:
+        say(f"gpudiy: error: {problem}")
+        return 3
+    print(f"{verdict.test.name} is {verdict.word} by {models[0]}: {file}")
+    return 0
+
+
+def _picture(explanation: Explanation):  # type: ignore[no-untyped-def]
+    verdict, execution = explanation.verdict, explanation.execution
+    assert execution is not None
+    named = {
+        name: execution.slots[operand.slot]
+        for name, operand in verdict.model.named.items()
+        if name in ("sync", "sc", "syncbar") and not operand.is_set
+    }
+    if verdict.allowed:
+        title = f"{verdict.test.name}: allowed by {verdict.model.name}"
+    else:
+        title = f"{verdict.test.name}: forbidden by {verdict.model.name} ({', '.join(explanation.checks)})"
+    highlight = [step.source for step in explanation.steps]
+    return picture_of(
+        execution.skeleton, execution.rf, execution.co, named, title, highlight=highlight, events=execution.events
+    )

@@ -1,0 +1,193 @@
+"""The weakest fences, orders and scopes that make an outcome forbidden.
+
+Every gap between two memory accesses of a thread can take a fence, every access a stronger order. From the strongest
+test, in which all sites are as strong as they can be, sites are weakened one step at a time for as long as the outcome
+stays forbidden; where nothing more can be weakened the test is minimal. Other orders of weakening find other minima.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from gpudiy.litmus.access import Access, Order, Proxy, Scope
+from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, Reduce, Store
+from gpudiy.litmus.instruction_text import instruction_text
+from gpudiy.litmus.test import Test, Thread
+from gpudiy.models.cat_compile import Model
+from gpudiy.models.verdict import Engine, decide
+
+TRIES = 24
+SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+SCOPE_COST = {Scope.CTA: 1, Scope.CLUSTER: 2, Scope.GPU: 3, Scope.SYS: 5}
+KIND_COST = {FenceKind.ACQ_REL: 10, FenceKind.SC: 20, FenceKind.MEMBAR: 20}
+ORDER_COST = {Order.RELAXED: 2, Order.ACQUIRE: 5, Order.RELEASE: 5, Order.ACQ_REL: 8}
+
+Strength = tuple[str, Scope] | None  # the kind of a fence or an order, and its scope; None is as in the test
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place that can be made stronger: behind an instruction (a fence) or at it (its order)."""
+
+    thread: int
+    index: int
+    is_fence: bool
+    kinds: tuple[str, ...]  # weakest first
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """A minimal way to forbid the outcome: what was added or changed, and the test with it."""
+
+    test: Test
+    changes: tuple[str, ...]
+    cost: int
+
+
+def minimal_repairs(test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int = 2) -> list[Repair]:
+    """Minimal repairs, cheapest first; empty if even the strongest test allows the outcome. None is needed if the
+    outcome is forbidden already: then the only repair changes nothing.
+    """
+
+    def forbidden(candidate: Test) -> bool:
+        return not decide(candidate, model, engine, unroll).allowed
+
+    if forbidden(test):
+        return [Repair(test, (), 0)]
+    found: dict[tuple[Thread, ...], Repair] = {}
+    for sites in _site_sets(test, model):
+        scopes = _scopes(test, sites)
+        strongest: list[Strength] = [(site.kinds[-1], scopes[-1]) for site in sites]
+        if not forbidden(_strengthened(test, sites, strongest)):
+            continue
+        for attempt in range(TRIES):
+            chosen = _weakened(test, sites, list(strongest), scopes, forbidden, random.Random(attempt))
+            repaired = _strengthened(test, sites, chosen)
+            changes = tuple(_changes(sites, chosen, test))
+            found.setdefault(repaired.threads, Repair(repaired, changes, _cost(sites, chosen)))
+    return sorted(found.values(), key=lambda repair: (repair.cost, repair.changes))
+
+
+def _site_sets(test: Test, model: Model) -> Iterator[list[Site]]:
+    """Fences alone, orders alone, and both, as far as the model knows them."""
+    fences = list(_fence_sites(test, model))
+    orders = list(_order_sites(test)) if "ACQ" in model.inputs and "scoped" in model.inputs else []
+    yield from (sites for sites in (fences, orders, fences + orders) if sites)
+
+
+def _fence_sites(test: Test, model: Model) -> Iterator[Site]:
+    kinds = ("acq_rel", "sc") if "ACQ_REL" in model.inputs and "scoped" in model.inputs else ("membar",)
+    for number, thread in enumerate(test.threads):
+        places = [index for index, instruction in enumerate(thread) if _is_access(instruction)]
+        for index in places[:-1]:
+            yield Site(number, index, True, kinds)
+
+
+def _order_sites(test: Test) -> Iterator[Site]:
+    for number, thread in enumerate(test.threads):
+        for index, instruction in enumerate(thread):
+            if isinstance(instruction, Load) and instruction.access.proxy is Proxy.GENERIC:
+                yield Site(number, index, False, ("relaxed", "acquire"))
+            elif isinstance(instruction, Store) and instruction.access.proxy is Proxy.GENERIC:
+                yield Site(number, index, False, ("relaxed", "release"))
+            elif isinstance(instruction, Atomic):
+                yield Site(number, index, False, ("relaxed", "acquire", "release", "acq_rel"))
+
+
+def _is_access(instruction: Instruction) -> bool:
+    return isinstance(instruction, (Load, Store, Atomic, Reduce))
+
+
+def _scopes(test: Test, sites: list[Site]) -> list[Scope]:
+    used = [scope for scope in SCOPES if scope is not Scope.CLUSTER or test.scope_tree.has_clusters]
+    membar = any(site.kinds == ("membar",) for site in sites)
+    return [scope for scope in used if not (membar and scope is Scope.CLUSTER)]
+
+
+def _weakened(
+    test: Test,
+    sites: list[Site],
+    chosen: list[Strength],
+    scopes: list[Scope],
+    forbidden: Callable[[Test], bool],
+    source: random.Random,
+) -> list[Strength]:
+    """Weaken sites in some order until none can be."""
+    order = list(range(len(sites)))
+    source.shuffle(order)
+    changed = True
+    while changed:
+        changed = False
+        for place in order:
+            for weaker in _weaker(sites[place], chosen[place], scopes):
+                trial = [*chosen]
+                trial[place] = weaker
+                if forbidden(_strengthened(test, sites, trial)):
+                    chosen, changed = trial, True
+                    break
+    return chosen
+
+
+def _weaker(site: Site, strength: Strength, scopes: list[Scope]) -> Iterator[Strength]:
+    """Nothing at all, then the strengths one step down."""
+    if strength is None:
+        return
+    yield None
+    kind, scope = strength
+    kinds = site.kinds[: site.kinds.index(kind)]
+    for other in kinds:
+        yield other, scope
+    for narrower in reversed(scopes[: scopes.index(scope)]):
+        yield kind, narrower
+
+
+def _strengthened(test: Test, sites: list[Site], chosen: list[Strength]) -> Test:
+    threads = [list(thread) for thread in test.threads]
+    fences: list[tuple[int, int, Fence]] = []
+    for site, strength in zip(sites, chosen, strict=True):
+        if strength is None:
+            continue
+        kind, scope = strength
+        if site.is_fence:
+            fences.append((site.thread, site.index, Fence(FenceKind(kind), scope)))
+        else:
+            instruction = threads[site.thread][site.index]
+            assert isinstance(instruction, (Load, Store, Atomic))
+            threads[site.thread][site.index] = replace(instruction, access=_stronger(instruction.access, kind, scope))
+    for number, index, fence in sorted(fences, key=lambda place: -place[1]):
+        threads[number].insert(index + 1, fence)
+    return replace(test, threads=tuple(map(tuple, threads)))
+
+
+def _stronger(access: Access, kind: str, scope: Scope) -> Access:
+    """The access with another order; one that is as strong already stays as it is."""
+    if access.order is Order(kind) and access.scope is not None and access.scope >= scope:
+        return access
+    if access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL) and kind == "relaxed":
+        return access
+    return replace(access, order=Order(kind), scope=scope, cache=None)
+
+
+def _cost(sites: list[Site], chosen: list[Strength]) -> int:
+    total = 0
+    for site, strength in zip(sites, chosen, strict=True):
+        if strength is not None:
+            kind, scope = strength
+            total += SCOPE_COST[scope] + (KIND_COST[FenceKind(kind)] if site.is_fence else ORDER_COST[Order(kind)])
+    return total
+
+
+def _changes(sites: list[Site], chosen: list[Strength], test: Test) -> Iterator[str]:
+    for site, strength in zip(sites, chosen, strict=True):
+        if strength is None:
+            continue
+        old = test.threads[site.thread][site.index]
+        if site.is_fence:
+            fence = Fence(FenceKind(strength[0]), strength[1])
+            yield f"P{site.thread}: {instruction_text(fence)} after {instruction_text(old)}"
+        else:
+            assert isinstance(old, (Load, Store, Atomic))
+            new = replace(old, access=_stronger(old.access, *strength))
+            yield f"P{site.thread}: {instruction_text(old)} becomes {instruction_text(new)}"

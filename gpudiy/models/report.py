@@ -1,0 +1,92 @@
+"""Verdicts and outcomes as text: a table, the listing of the herd family, explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudiy.litmus.condition import AddressOf, Quantifier, Value, holds
+from gpudiy.litmus.condition_text import expression_text, term_text
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.instruction_text import instruction_text
+from gpudiy.litmus.test import Test
+from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text
+from gpudiy.models.search import Execution, Outcome
+
+KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
+
+
+def value_text(value: Value) -> str:
+    return f"&{value.variable}" if isinstance(value, AddressOf) else str(value)
+
+
+def outcome_text(test: Test, outcome: Outcome) -> str:
+    return " ".join(
+        f"{term_text(term)}={value_text(value)};" for term, value in zip(test.observed, outcome, strict=True)
+    )
+
+
+def listing(test: Test, found: dict[Outcome, Execution]) -> str:
+    """All outcomes as herd lists them; Positive and Negative count outcomes."""
+    condition = test.condition
+    positive = sum(
+        holds(condition.expression, dict(zip(test.observed, outcome, strict=True)).__getitem__) for outcome in found
+    )
+    negative = len(found) - positive
+    validated = {
+        Quantifier.EXISTS: positive > 0,
+        Quantifier.NOT_EXISTS: positive == 0,
+        Quantifier.FORALL: negative == 0,
+    }[condition.quantifier]
+    word = "Never" if not positive else "Always" if not negative else "Sometimes"
+    return "\n".join(
+        (
+            f"Test {test.name} {KINDS[condition.quantifier]}",
+            f"States {len(found)}",
+            *(outcome_text(test, outcome) for outcome in found),
+            "Ok" if validated else "No",
+            "Witnesses",
+            f"Positive: {positive} Negative: {negative}",
+            f"Condition {condition.quantifier} ({expression_text(condition.expression)})",
+            f"Observation {test.name} {word} {positive} {negative}",
+            f"Hash={content_hash(test)}",
+        )
+    )
+
+
+def explanation_text(explanation: Explanation) -> str:
+    return "\n".join(_explained(explanation))
+
+
+def _explained(explanation: Explanation) -> Iterator[str]:
+    verdict, execution = explanation.verdict, explanation.execution
+    yield f"{verdict.test.name} is {verdict.word} by {verdict.model.name}"
+    if execution is None:
+        yield "  no run of the threads ends so, whatever the model"
+        return
+    if verdict.allowed:
+        yield "  by this execution:"
+    else:
+        checks = " and ".join(explanation.checks)
+        verb = "forbids" if len(explanation.checks) == 1 else "forbid"
+        yield f"  {checks} {verb} it; all else would permit this execution:"
+    yield from _events(verdict.test, execution)
+    names = event_names(execution.skeleton)
+    if verdict.allowed:
+        relations = basic_relations(execution)
+        for relation in ("rf", "co", "fr"):
+            pairs = [
+                f"{names[one]} → {names[other]}" for one, other in execution.skeleton.algebra.pairs(relations[relation])
+            ]
+            if pairs:
+                yield f"    {relation:<4}{', '.join(pairs)}"
+    elif explanation.steps:
+        yield f"  {explanation.checks[0]} objects to"
+        for step in explanation.steps:
+            yield f"    {names[step.source]} ─{step.relation}→ {names[step.target]}"
+
+
+def _events(test: Test, execution: Execution) -> Iterator[str]:
+    names = event_names(execution.skeleton)
+    for number, event in enumerate(execution.events):
+        if event.instruction is not None:
+            yield f"    P{event.thread}  {names[number]}: {event_text(event):<24} {instruction_text(event.instruction)}"
