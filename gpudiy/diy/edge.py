@@ -175,11 +175,11 @@ def _means() -> dict[str, Means]:
     for kind in (FenceKind.SC, FenceKind.ACQ_REL):
         for scope in FENCE_SCOPES:
             word = f"fence.{kind}.{scope.word}"
-            fences.append(Means(f"F{kind}.{scope.word}", word, f"{word} between", fence=Fence(kind, scope)))
+            fences.append(Means(f"Fence.{kind}.{scope.word}", word, f"{word} between", fence=Fence(kind, scope)))
     dependencies = [
-        Means("Addr", "addr", "the read decides the address", dependency="addr"),
-        Means("Data", "data", "the read decides the value", dependency="data"),
-        Means("Ctrl", "ctrl", "the read decides a branch", dependency="ctrl"),
+        Means("DpAddr", "addr", "the read decides the address", dependency="addr"),
+        Means("DpData", "data", "the read decides the value", dependency="data"),
+        Means("DpCtrl", "ctrl", "the read decides a branch", dependency="ctrl"),
     ]
     both = [
         Means(f"Ctrl+{m.name}", f"ctrl{m.word}", f"the read decides a branch, then {m.word}", "ctrl", m.fence)

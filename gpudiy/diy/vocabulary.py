@@ -155,11 +155,11 @@ def _stems() -> dict[str, Means]:
     stems = {"Po": MEANS["Po"], "Bar": MEANS["Bar"]}
     for means in MEANS.values():
         if means.fence is not None:
-            words = means.name.removeprefix("Ctrl+").replace("M", "Membar", 1).replace("F", "Fence", 1)
-            stem = "".join(part[0].upper() + part[1:] for part in re.split(r"[._]|(?<=Membar)|(?<=Fence)", words))
+            words = re.sub(r"^M", "Membar.", means.name.removeprefix("Ctrl+"))
+            stem = "".join(word.capitalize() for word in re.split(r"[._]", words))
             stems |= {f"Ctrl{stem}": means, f"DpCtrl{stem}": means} if means.dependency else {stem: means}
         elif means.dependency:
-            stems[f"Dp{means.name}"] = means
+            stems[means.name] = means
     return stems
 
 
