@@ -24,15 +24,25 @@ def cycle_text(cycle: Iterable[Edge]) -> str:
     return " ".join(edge.name for edge in cycle)
 
 
-def may_follow(first: Edge, second: Edge) -> bool:
-    """Whether `second` may come right after `first` in a cycle."""
+def composes(first: Edge, second: Edge) -> bool:
+    """Whether the access that `first` ends at can be the one that `second` starts at."""
     shared = first.target
     if shared != second.source:
         return False
-    if shared.atomic and not is_atomic(second if shared.direction == READ else first):
-        return False  # one half of an atomic never stands alone
+    whole = is_atomic(second if shared.direction == READ else first)
+    return shared.atomic == whole  # one half of an atomic never stands alone
+
+
+def may_follow(first: Edge, second: Edge) -> bool:
+    """Whether `second` may come right after `first` in a critical cycle.
+
+    Program order and communication take turns, but for Co;Rf and Fr;Rf: any other two in a row would be one edge of a
+    shorter cycle. The two halves of an atomic are one access to their neighbours.
+    """
+    if not composes(first, second):
+        return False
     if is_atomic(first) or is_atomic(second):
-        return shared.atomic
+        return True
     if isinstance(first, ProgramOrder):
         return isinstance(second, Communication)
     return isinstance(second, ProgramOrder) or (first.relation != "Rf" and second.relation == "Rf")

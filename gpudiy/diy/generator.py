@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from gpudiy.diy.blueprint import Blueprint, FilledThread
 from gpudiy.diy.cycle import Cycle, Limits
@@ -32,7 +33,10 @@ class Trees(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to generate: the edges, those of which one must occur, the limits, and what to make of every cycle."""
+    """What to generate: the edges, those of which one must occur, the limits, and what to make of every cycle.
+
+    `cycles` are made too, whatever the rules of enumeration say of them; they come first.
+    """
 
     edges: tuple[Edge, ...]
     wanted: frozenset[Edge] = frozenset()
@@ -40,6 +44,7 @@ class Recipe:
     trees: Trees = Trees.ALL
     levels: str = LEVELS
     conform: Pattern | None = None
+    cycles: tuple[Cycle, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,8 @@ class Generator:
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.edges = tuple(sorted(dict.fromkeys(recipe.edges), key=_edge_order))
+        spelt_out = [edge for cycle in recipe.cycles for edge in cycle]
+        self.edges = tuple(sorted(dict.fromkeys([*recipe.edges, *spelt_out]), key=_edge_order))
         self.names = [edge.name for edge in self.edges]
         self.kinds = _kinds(self.edges)
         self.threads: dict[Segment, _Thread] = {}
@@ -88,10 +94,23 @@ class Generator:
             yield from self.of_word(word)
 
     def words(self) -> Iterator[Word]:
-        wanted = frozenset(rank for rank, edge in enumerate(self.edges) if edge in self.recipe.wanted)
-        found = words(Alphabet(self.edges, wanted), self.recipe.limits)
+        """The cycles, as ranks of edges."""
+        found = chain(self._spelt_out(), self._enumerated())
         pattern = self.recipe.conform
         return found if pattern is None else (word for word in found if pattern.matches(self.cycle(word)))
+
+    def _spelt_out(self) -> Iterator[Word]:
+        ranks = {edge: rank for rank, edge in enumerate(self.edges)}
+        for cycle in self.recipe.cycles:
+            yield tuple(ranks[edge] for edge in cycle)
+
+    def _enumerated(self) -> Iterator[Word]:
+        given = set(self.recipe.edges)
+        ranks = [rank for rank, edge in enumerate(self.edges) if edge in given]
+        edges = tuple(self.edges[rank] for rank in ranks)
+        wanted = frozenset(place for place, edge in enumerate(edges) if edge in self.recipe.wanted)
+        found = words(Alphabet(edges, wanted), self.recipe.limits)
+        return found if len(edges) == len(self.edges) else (tuple(ranks[place] for place in word) for word in found)
 
     def cycle(self, word: Iterable[int]) -> Cycle:
         return tuple(self.edges[rank] for rank in word)
@@ -198,9 +217,7 @@ class Generator:
 
 def blueprint_of_cycle(cycle: Cycle) -> Blueprint:
     """The test of one cycle, in the scope tree with its threads furthest apart."""
-    generator = Generator(Recipe(cycle, trees=Trees.ONE))
-    ranks = {edge: rank for rank, edge in enumerate(generator.edges)}
-    return next(generator.of_word(tuple(ranks[edge] for edge in cycle)))
+    return next(Generator(Recipe((), trees=Trees.ONE, cycles=(cycle,))).blueprints())
 
 
 def _plan(cycle: Cycle) -> _Plan:

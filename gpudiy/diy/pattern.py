@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpudiy.diy.cycle import Cycle
 from gpudiy.diy.edge import Edge, End
-from gpudiy.diy.vocabulary import EdgeNames, parse_name, WORD
+from gpudiy.diy.vocabulary import WORD, EdgeNames, parse_name
 
 ANY_NUMBER = "..."
 
@@ -33,7 +33,7 @@ class Pattern:
                     wanted = self.steps[step]
                     if wanted is None:
                         after.add(step)
-                    elif any(_agrees(edge, one) for one in wanted):
+                    elif any(agrees(edge, one) for one in wanted):
                         after.add(step + 1)
             reached = self._skipped(after)
         return len(self.steps) in reached
@@ -59,7 +59,7 @@ def parse_pattern(text: str, source: str = "<pattern>") -> Pattern:
     return Pattern(tuple(steps))
 
 
-def _agrees(edge: Edge, wanted: Edge) -> bool:
+def agrees(edge: Edge, wanted: Edge) -> bool:
     """Whether the edge is the wanted one, whose open ends agree with anything."""
     if type(edge) is not type(wanted):
         return False
