@@ -63,6 +63,8 @@ def fault_of_cycle(cycle: Sequence[Edge], limits: Limits) -> str | None:
         return f"{len(cycle)} edges, more than {limits.edges}"
     if threads == 1:
         return "one external edge leads to another thread, and none leads back"
+    if not any(isinstance(edge, Communication) for edge in cycle):
+        return "program order alone never leads back"
     if max(threads, 1) < limits.least_threads:
         return f"fewer than {limits.least_threads} threads"
     if threads > limits.threads:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpudiy.diy.cycle import Limits, changes_location, is_atomic, may_follow
-from gpudiy.diy.edge import LEVELS, Communication, Edge
+from gpudiy.diy.edge import LEVELS, MEANS, Communication, Edge, ProgramOrder
 
 UNREACHABLE = 1 << 30
 Word = tuple[int, ...]
@@ -106,8 +106,10 @@ class _Closing:
         self.least_threads = limits.least_threads
         self.wanted = alphabet.wanted
         self.relaxable = [not isinstance(edge, Communication) and not is_atomic(edge) for edge in edges]
+        self.communicates = [isinstance(edge, Communication) for edge in edges]
         self.level = [LEVELS.index(e.level) if isinstance(e, Communication) and e.external else -1 for e in edges]
         self.one_level = len({level for level in self.level if level >= 0}) < 2
+        self.twins = _twins(edges)
 
     def closes(self, word: Word, threads: int, changes: int) -> bool:
         if threads == 1 or changes == 1 or (threads or 1) < self.least_threads:
@@ -116,10 +118,41 @@ class _Closing:
             return False
         if not changes and not any(self.relaxable[rank] for rank in word):
             return False
-        if self.one_level or not threads:
+        if self.twins and self._repeats(word):
+            return False
+        if not threads:
+            return any(self.communicates[rank] for rank in word)
+        if self.one_level:
             return True
         levels = [self.level[rank] for rank in word]
         return levels.count(max(levels)) > 1
+
+    def _repeats(self, word: Word) -> bool:
+        """Whether an internal communication stands where its twin can stand, to which it gives way."""
+        return any(
+            rank in self.twins and not self.relaxable[word[index - 1]] and not self.relaxable[word[index + 1 - len(word)]]
+            for index, rank in enumerate(word)
+        )
+
+
+def _twins(edges: Sequence[Edge]) -> frozenset[int]:
+    """The internal communications that a program-order edge of the same two accesses makes the same test as.
+
+    Elsewhere the two never stand in the same place, since one must have program order beside it and the other must not;
+    beside an atomic both can.
+    """
+    if not any(map(is_atomic, edges)):
+        return frozenset()
+    plain = {(edge.source, edge.target) for edge in edges if edge.same_location and _is_plain(edge)}
+    return frozenset(
+        rank
+        for rank, edge in enumerate(edges)
+        if isinstance(edge, Communication) and not edge.external and (edge.source, edge.target) in plain
+    )
+
+
+def _is_plain(edge: Edge) -> bool:
+    return isinstance(edge, ProgramOrder) and edge.means == MEANS["Po"]
 
 
 def _turned(successors: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -166,14 +166,14 @@ def _stems() -> dict[str, Means]:
 STEMS = _stems()
 
 
-def resolved(edges: Iterable[Edge]) -> tuple[Edge, ...]:
-    """The edges with their open ends filled, each once.
+def resolved(edges: Iterable[Edge], among: Iterable[Edge] | None = None) -> tuple[Edge, ...]:
+    """The edges with their open ends filled, each once; they are part of the set `among`, or are all of it.
 
     An open end stands for every access that the other names spell out for its direction and space; where they spell
     out none, for the default: global, `.cg`. The halves of an atomic join in where there is one.
     """
     given = list(dict.fromkeys(edges))
-    told = _told(given)
+    told = _told(given if among is None else list(among))
     filled = (full for edge in given for full in _filled(edge, told))
     return tuple(dict.fromkeys(edge for edge in filled if fault_of(edge) is None))
 
