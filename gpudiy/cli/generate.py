@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 FAMILIES = ("classic", "thesis", "dependencies", "rmw", "scoped", "modern", "coherence")
 EPILOG = """\
-EDGES are names separated by blanks or commas: those of the thesis (Po-d-Wgl2-Rgl2, Fr-c-gl2l2), their extension, and the
-shorthands of diy (PodWR, Rfe, MembarGld**, DpAddrdR); `gpudiy generate --list` explains them all.
+EDGES are names separated by blanks or commas: those of the thesis (Po-d-Wgl2-Rgl2, Fr-c-gl2l2), their extension, and
+the shorthands of diy (PodWR, Rfe, MembarGld**, DpAddrdR); `gpudiy generate --list` explains them all.
 
 examples:
   gpudiy generate --cycle 'PodWW Rfe PodRR Fre'
@@ -51,7 +51,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--count", action="store_true", help="print how many tests there are, write none")
     parser.add_argument("--list", action="store_true", help="explain every edge and every family")
     parser.add_argument(
-        "-o", "--output", metavar="DIR", default="-", help="write files and their indexes into DIR (default: one stream)"
+        "-o",
+        "--output",
+        metavar="DIR",
+        default="-",
+        help="write files and their indexes into DIR (default: one stream)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
 
@@ -125,6 +129,7 @@ def _recipe(arguments: Namespace) -> Recipe:
     """What the options ask for; raises ValueError where they contradict each other."""
     from dataclasses import replace
 
+    from gpudiy.diy.cycle import fault_of_cycle
     from gpudiy.diy.edge import LEVELS
     from gpudiy.diy.generator import Trees
     from gpudiy.diy.pattern import agrees, parse_pattern
@@ -133,7 +138,10 @@ def _recipe(arguments: Namespace) -> Recipe:
     recipe = _chosen(arguments)
     sizes = {name: getattr(arguments, name) for name in ("edges", "threads", "locations")}
     given = {name: size for name, size in sizes.items() if size is not None}
-    recipe = replace(recipe, limits=replace(recipe.limits, **given))
+    limits = replace(recipe.limits, **given)
+    if given:
+        cycles = tuple(cycle for cycle in recipe.cycles if fault_of_cycle(cycle, limits) is None)
+        recipe = replace(recipe, limits=limits, cycles=cycles)
     if arguments.trees is not None:
         recipe = replace(recipe, trees=Trees(arguments.trees))
     if arguments.levels is not None:
@@ -159,9 +167,9 @@ def _chosen(arguments: Namespace) -> Recipe:
     if ways == ["safe"]:
         return _recipe_of_edges(arguments)
     if ways == ["family"]:
-        from gpudiy.diy.families import FAMILIES as families
+        from gpudiy.diy import families
 
-        return families[arguments.family].recipe()
+        return families.FAMILIES[arguments.family].recipe()
     from gpudiy.diy.generator import Recipe, Trees
     from gpudiy.diy.one_cycle import parse_cycle
 

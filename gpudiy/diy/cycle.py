@@ -20,6 +20,9 @@ class Limits:
     least_threads: int = 2
 
 
+DEFAULT_LIMITS = Limits()  # those of diy
+
+
 def cycle_text(cycle: Iterable[Edge]) -> str:
     return " ".join(edge.name for edge in cycle)
 

@@ -32,8 +32,8 @@ FENCE_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 class End:
     """One end of an edge: the access it asks for. An empty `space` or `mark` leaves that open.
 
-    `mark` is how the access is made: `l1` or `l2` (a cache operator), `.weak`, `.volatile`, an order with its scope such
-    as `.release.gpu`, or `.atom` for one half of an atomic, `.atom_acquire.cta` if it is not relaxed.gpu.
+    `mark` is how the access is made: `l1` or `l2` (a cache operator), `.weak`, `.volatile`, an order with its scope
+    such as `.release.gpu`, or `.atom` for one half of an atomic, `.atom_acquire.cta` if it is not relaxed.gpu.
     """
 
     direction: str

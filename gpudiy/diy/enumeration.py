@@ -130,7 +130,9 @@ class _Closing:
     def _repeats(self, word: Word) -> bool:
         """Whether an internal communication stands where its twin can stand, to which it gives way."""
         return any(
-            rank in self.twins and not self.relaxable[word[index - 1]] and not self.relaxable[word[index + 1 - len(word)]]
+            rank in self.twins
+            and not self.relaxable[word[index - 1]]
+            and not self.relaxable[word[index + 1 - len(word)]]
             for index, rank in enumerate(word)
         )
 

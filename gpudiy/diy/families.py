@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.diy.cycle import Limits
+from gpudiy.diy.cycle import DEFAULT_LIMITS, Limits
 from gpudiy.diy.edge import LEVELS
 from gpudiy.diy.generator import Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
@@ -20,7 +20,7 @@ class Family:
     name: str
     meaning: str
     edges: str
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
     trees: Trees = Trees.ONE
     levels: str = LEVELS
     cycles: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from enum import StrEnum
 from itertools import chain
 
 from gpudiy.diy.blueprint import Blueprint, FilledThread
-from gpudiy.diy.cycle import Cycle, Limits
+from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, Limits
 from gpudiy.diy.edge import LEVELS, Communication, Edge, End, ProgramOrder
 from gpudiy.diy.enumeration import Alphabet, Word, words
 from gpudiy.diy.layout import LOCATION_NAMES, Layout, layout_of
@@ -40,7 +40,7 @@ class Recipe:
 
     edges: tuple[Edge, ...]
     wanted: frozenset[Edge] = frozenset()
-    limits: Limits = Limits()
+    limits: Limits = DEFAULT_LIMITS
     trees: Trees = Trees.ALL
     levels: str = LEVELS
     conform: Pattern | None = None

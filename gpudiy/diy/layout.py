@@ -67,9 +67,7 @@ def _first_of_a_location(cycle: Cycle) -> int:
     for index in range(len(cycle)):
         if changes_location(cycle[index - 1]):
             return index
-    relaxed = [
-        index for index, edge in enumerate(cycle) if isinstance(edge, ProgramOrder) and not is_atomic(edge)
-    ]
+    relaxed = [index for index, edge in enumerate(cycle) if isinstance(edge, ProgramOrder) and not is_atomic(edge)]
     return (relaxed[0] + 1) % len(cycle)
 
 

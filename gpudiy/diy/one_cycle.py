@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpudiy.diy.cycle import Cycle, Limits, fault_of_cycle, composes
+from gpudiy.diy.cycle import Cycle, Limits, composes, fault_of_cycle
 from gpudiy.diy.edge import ATOMIC_MARK, DEFAULT_MARKS, Edge, End, ProgramOrder, fault_of
 from gpudiy.diy.vocabulary import WORD, EdgeError, parse_sequence
 
@@ -14,7 +14,8 @@ ANY_SIZE = Limits(edges=20, threads=20, least_threads=1)
 def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:
     """The cycle that the names spell out; open ends take what their neighbour says, or the default.
 
-    It need not be critical: whoever writes a cycle by hand may want two communications in a row, as in CoWR. Raises `EdgeError` where the names do not make one cycle.
+    It need not be critical: whoever writes a cycle by hand may want two communications in a row, as in CoWR. Raises
+    `EdgeError` where the names do not make one cycle.
     """
     words = list(WORD.finditer(text))
     steps = parse_sequence(text, source)
@@ -23,7 +24,9 @@ def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:
     chosen: list[Edge] = []
     for word, step in zip(words, steps, strict=True):
         if len(step.edges) > 1:
-            raise _error(f"{word[0]!r} stands for {len(step.edges)} edges, a cycle names one", text, word.start(), source)
+            raise _error(
+                f"{word[0]!r} stands for {len(step.edges)} edges, a cycle names one", text, word.start(), source
+            )
         chosen.append(step.edges[0])
     cycle = _closed(chosen)
     for index, edge in enumerate(cycle):
@@ -76,5 +79,3 @@ def _merged(end: End, filled: End) -> End:
 
 def _error(message: str, text: str, offset: int, source: str) -> EdgeError:
     return EdgeError(message, path=source, line=1, column=offset + 1, source=text)
-
-

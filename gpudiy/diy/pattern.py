@@ -64,14 +64,9 @@ def agrees(edge: Edge, wanted: Edge) -> bool:
     if type(edge) is not type(wanted):
         return False
     return edge.name.split("-")[:2] == wanted.name.split("-")[:2] and all(
-        _fits(end, open_end)
-        for end, open_end in ((edge.source, wanted.source), (edge.target, wanted.target))
+        _fits(end, open_end) for end, open_end in ((edge.source, wanted.source), (edge.target, wanted.target))
     )
 
 
 def _fits(end: End, wanted: End) -> bool:
-    return (
-        end.direction == wanted.direction
-        and wanted.space in ("", end.space)
-        and wanted.mark in ("", end.mark)
-    )
+    return end.direction == wanted.direction and wanted.space in ("", end.space) and wanted.mark in ("", end.mark)

@@ -205,9 +205,7 @@ class _Writer:
         self._alu(AluOperation.AND, ScalarType.B32, masked, source, HIGH_BIT)
         if dependency == "addr":
             wide = self._temporary(ScalarType.B64)
-            self.instructions.append(
-                Alu(AluOperation.CVT, ScalarType.U64, wide, (masked,), source_type=ScalarType.U32)
-            )
+            self.instructions.append(Alu(AluOperation.CVT, ScalarType.U64, wide, (masked,), source_type=ScalarType.U32))
             self.wait_address = wide
         elif dependency == "data":
             self.wait_value = masked

@@ -228,9 +228,7 @@ def vocabulary() -> Iterator[Edge]:
     """Every edge there is."""
     ends = {
         direction: [
-            End(direction, space, mark)
-            for space in "gs"
-            for mark in (*_marks(direction, space, "*"), *ATOMIC_MARKS)
+            End(direction, space, mark) for space in "gs" for mark in (*_marks(direction, space, "*"), *ATOMIC_MARKS)
         ]
         for direction in "RW"
     }
@@ -250,8 +248,8 @@ def outline() -> Iterator[tuple[str, str, str]]:
     """Name, shorthand and meaning of every edge, its accesses left open."""
     for relation in DIRECTIONS:
         for level in INTERNAL + LEVELS:
-            source, target = (End(direction) for direction in DIRECTIONS[relation])
-            edge = Communication(relation, level, source, target)
+            one, other = (End(direction) for direction in DIRECTIONS[relation])
+            edge = Communication(relation, level, one, other)
             shorthand = {INTERNAL: f"{relation}i", DEFAULT_LEVEL: f"{relation}e"}.get(level, "")
             yield f"{relation}-{level}", shorthand, edge.meaning
     stems = {means.name: stem for stem, means in STEMS.items()}

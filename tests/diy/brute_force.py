@@ -76,7 +76,7 @@ def _reaches(test: Test, threads: list[list[Step]]) -> bool:
                 after = _taken(steps[done[number]], dict(memory), dict(registers))
                 if any(expected.get(key, value) != value for key, value in after[1]):
                     continue  # a register has its last value, and it is not the wanted one
-                pending.append((done[:number] + (done[number] + 1,) + done[number + 1 :], *after))
+                pending.append(((*done[:number], done[number] + 1, *done[number + 1 :]), *after))
         if finished and _satisfied(test, dict(memory), dict(registers)):
             return True
     return False

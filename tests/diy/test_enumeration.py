@@ -61,9 +61,7 @@ def test_all_cycles_and_none_twice(
 def test_the_order_of_the_edges_does_not_matter(order: list[int]) -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     turned = tuple(edges[place] for place in order)
-    names = {
-        smallest_rotation([turned[rank].name for rank in word]) for word in words(Alphabet(turned), Limits(6, 4))
-    }
+    names = {smallest_rotation([turned[rank].name for rank in word]) for word in words(Alphabet(turned), Limits(6, 4))}
     assert names == {
         smallest_rotation([edges[rank].name for rank in word]) for word in words(Alphabet(edges), Limits(6, 4))
     }

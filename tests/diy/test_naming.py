@@ -52,7 +52,7 @@ def test_name(cycle: str, name: str) -> None:
 
 
 def test_any_rotation_makes_the_same_test() -> None:
-    words = "Rfe MembarGldRW Coe PodWR Fre PodWW".split()
+    words = ["Rfe", "MembarGldRW", "Coe", "PodWR", "Fre", "PodWW"]
     texts = {
         blueprint_of_cycle(parse_cycle(" ".join(words[start:] + words[:start]))).text() for start in range(len(words))
     }
@@ -70,7 +70,9 @@ def test_the_names_of_diy7() -> None:
     generator = Generator(Recipe(edges, limits=Limits(8, 4), trees=Trees.ONE))
     for blueprint in generator.blueprints():
         spelling = [
-            f"{name[:2]}e" if name[:2] in ("Rf", "Fr", "Co") else f"{_ORDERS[name[:2]]}{name.split('-')[2][0]}{name.split('-')[3][0]}"
+            f"{name[:2]}e"
+            if name[:2] in ("Rf", "Fr", "Co")
+            else f"{_ORDERS[name[:2]]}{name.split('-')[2][0]}{name.split('-')[3][0]}"
             for name in blueprint.edges
         ]
         suffix = blueprint.name.removeprefix(given[smallest_rotation(spelling)])
