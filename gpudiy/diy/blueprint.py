@@ -6,25 +6,17 @@ hashes itself without building the test. Its text and its hash are those of the 
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from gpudiy.diy.edge import SPACES
 from gpudiy.diy.placement import PlacedThreads
 from gpudiy.diy.thread_code import ThreadCode
-from gpudiy.litmus.condition import (
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Quantifier,
-)
-from gpudiy.litmus.content import digest
-from gpudiy.litmus.instruction import Comparison
-from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
-from gpudiy.litmus.test import Test
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.condition import Expression
+    from gpudiy.litmus.test import Test
 
 
 @dataclass(slots=True)
@@ -112,10 +104,14 @@ class Blueprint:
         results.sort()
         parts.append(f"exists {results[0]}" if len(results) == 1 else f"exists (and {' '.join(results)})")
         parts.append("locations")
-        return digest("\n".join(parts))
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def test(self) -> Test:
         """The test itself, checked as all tests are."""
+        from gpudiy.litmus.condition import Condition, Quantifier  # whoever only prints tests need not wait for it
+        from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
+        from gpudiy.litmus.test import Test
+
         threads = self.threads
         variables = zip(self.names, self.spaces, strict=True)
         return Test(
@@ -132,6 +128,9 @@ class Blueprint:
         )
 
     def _expression(self) -> Expression:
+        from gpudiy.litmus.condition import And, Compare, Constant, FinalRegister, FinalVariable
+        from gpudiy.litmus.instruction import Comparison
+
         parts = [
             Compare(Comparison.EQ, FinalRegister(thread.number, name), Constant(value))
             for thread in self.threads

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
+from typing import NamedTuple
 
 from gpudiy.diy.blueprint import Blueprint, FilledThread
 from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, Limits
@@ -47,8 +48,7 @@ class Recipe:
     cycles: tuple[Cycle, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Thread:
+class _Thread(NamedTuple):
     """A segment and what is known of it in every cycle."""
 
     ranks: Segment
@@ -59,8 +59,7 @@ class _Thread:
     order: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Plan:
+class _Plan(NamedTuple):
     """What cycles have in common whose edges differ in nothing that decides locations and values."""
 
     layout: Layout

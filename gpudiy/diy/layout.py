@@ -8,7 +8,7 @@ seen: one that has every communication of the cycle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpudiy.diy.cycle import Cycle, changes_location, is_atomic
 from gpudiy.diy.edge import WRITE, Communication, ProgramOrder
@@ -16,8 +16,7 @@ from gpudiy.diy.edge import WRITE, Communication, ProgramOrder
 LOCATION_NAMES = "xyzabcdefghijklmnopq"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     """Where the accesses of a cycle stand and what they store or return, by the index of the edge they start.
 
     `threads` are ranges of these indices; `observers` tell, for a location, the values that one more thread must read

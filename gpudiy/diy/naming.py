@@ -7,7 +7,7 @@ thread, so the threads in a row say which classic test it is. What stands betwee
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpudiy.diy.edge import ATOMIC_MARK, DEFAULT_MARKS, Communication, Edge, End, ProgramOrder
 
@@ -39,8 +39,7 @@ COHERENCE_NAMES = {"WW": "CoWW", "RW": "CoRW1", "WR": "CoWR0", "W+RR": "CoRR", "
 PLAIN, PLAIN_SAME = "po", "pos"
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadName:
+class ThreadName(NamedTuple):
     """What one thread adds to the name of its test.
 
     `words` tell what stands between its accesses, `marked` the same with every mark that is not the default one.

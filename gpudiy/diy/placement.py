@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from gpudiy.diy.edge import LEVELS
-from gpudiy.litmus.print_gpu_ptx import scope_tree_text
 from gpudiy.litmus.scope_tree import ScopeTree
 
 CTA_LEVEL = LEVELS.index("c")
 WARP_LEVEL = LEVELS.index("w")
+WORDS = ("warp", "cta", "cluster", "kernel", "device", "system")  # groups within which a level separates threads
+CLUSTER, SYSTEM = WORDS.index("cluster"), WORDS.index("system")
 SEPARATORS = ("", ":", ":l:", "::", ":::", "::::")  # between threads in the name of a test, by level
 Separation = tuple[tuple[int, ...], ...]  # for every thread, the levels between it and each thread before it
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedThreads:
+class PlacedThreads(NamedTuple):
     """A scope tree, with what tests quote of it."""
 
     tree: ScopeTree
@@ -26,8 +26,7 @@ class PlacedThreads:
     suffix: str
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbourhood:
+class Neighbourhood(NamedTuple):
     """What decides the scope trees of a cycle.
 
     `levels[i]` lies between thread i and the next one; the cycle is the same when turned by `turn` threads. `barriers`
@@ -143,7 +142,7 @@ def _placed(separation: Separation, observed: Sequence[int]) -> PlacedThreads:
     tree = ScopeTree.of(_groups(rows, thread) for thread in range(len(rows)))
     plain = all(level == CTA_LEVEL for row in separation for level in row)
     suffix = "" if plain else f"-{_suffix(separation, list(range(len(separation))), len(LEVELS) - 1)}"
-    return PlacedThreads(tree, scope_tree_text(tree), repr(tree.placements), suffix)
+    return PlacedThreads(tree, _text(rows), repr(tree.placements), suffix)
 
 
 def _level(rows: Sequence[Sequence[int]], one: int, other: int) -> int:
@@ -157,16 +156,36 @@ def _groups(rows: Sequence[Sequence[int]], thread: int) -> list[int]:
     return [next(other for other in range(thread + 1) if _level(rows, thread, other) <= up_to) for up_to in range(5)]
 
 
+def _text(rows: Sequence[Sequence[int]]) -> str:
+    """The tree as an S-expression. Clusters are written where one has two CTAs, the system where it has two devices."""
+    used = {level for row in rows for level in row}
+    shown = [level for level in range(SYSTEM, -1, -1) if level in used or level not in (CLUSTER, SYSTEM)]
+
+    def written(threads: list[int], depth: int) -> str:
+        if depth == len(shown):
+            return " ".join([f"P{thread}" for thread in threads])
+        groups = _split(rows, threads, shown[depth])
+        return " ".join([f"({WORDS[shown[depth]]} {written(group, depth + 1)})" for group in groups])
+
+    return written(list(range(len(rows))), 0)
+
+
 def _suffix(separation: Separation, threads: list[int], level: int) -> str:
     """The tree as in the names of the literature: `:` between warps, `::` between CTAs, `:::` between kernels."""
     if level < 0:
         return f"p{threads[0]}"
+    groups = _split(separation, threads, level - 1)
+    return SEPARATORS[level].join([_suffix(separation, group, level - 1) for group in groups])
+
+
+def _split(rows: Sequence[Sequence[int]], threads: list[int], level: int) -> list[list[int]]:
+    """The threads in groups that nothing wider than the level separates."""
     groups: list[list[int]] = []
     for thread in threads:
         for group in groups:
-            if _level(separation, thread, group[0]) < level:
+            if thread == group[0] or _level(rows, thread, group[0]) <= level:
                 group.append(thread)
                 break
         else:
             groups.append([thread])
-    return SEPARATORS[level].join(_suffix(separation, group, level - 1) for group in groups)
+    return groups

@@ -7,13 +7,12 @@ different ones: each is made once, and filled with numbers and names for every t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiy.diy.cycle import is_atomic
 from gpudiy.diy.edge import READ, Edge, End, ProgramOrder, access_of
+from gpudiy.diy.normal_form import normal_form
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.condition import AddressOf, And, Compare, Condition, Constant, FinalRegister, Quantifier
-from gpudiy.litmus.content import Content, VariableUse
 from gpudiy.litmus.instruction import (
     Alu,
     AluOperation,
@@ -35,17 +34,16 @@ from gpudiy.litmus.instruction import (
     Store,
 )
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
-from gpudiy.litmus.scope_tree import ScopeTree
-from gpudiy.litmus.test import RegisterDeclaration, Test
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.test import RegisterDeclaration
 
 HIGH_BIT = Immediate(0x80000000)  # values are small: and-ing with it gives 0, which no assembler can know
 NOTHING = Immediate(0)
 SKIP = "LC00"
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A register to declare: its type, and the access whose location's address it holds, if it holds one."""
 
     name: str
@@ -53,11 +51,9 @@ class Slot:
     address_of: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadCode:
+class ThreadCode(NamedTuple):
     """The instructions of a thread, and what tests quote of it.
 
-    `places` tells, for every address register, the access (counted from 0 in the thread) whose location it holds.
     In `declarations` `%d` stands for the thread and `%s` for a location; in `tokens`, the thread's part of the content
     of a test, `%s` stands for a location, those of `token_places` in turn. `results` are the registers that the
     condition looks at: as they are called, as they are called in normal form, and the value they must have.
@@ -65,15 +61,16 @@ class ThreadCode:
 
     instructions: tuple[Instruction, ...]
     slots: tuple[Slot, ...]
-    places: tuple[int, ...]
     lines: tuple[str, ...]
-    width: int
     declarations: str
     tokens: str
     token_places: tuple[int, ...]
     results: tuple[tuple[str, str, int], ...]
 
     def registers(self, thread: int, locations: Sequence[str]) -> tuple[RegisterDeclaration, ...]:
+        from gpudiy.litmus.condition import AddressOf  # whoever only prints tests need not wait for it
+        from gpudiy.litmus.test import RegisterDeclaration
+
         return tuple(
             RegisterDeclaration(
                 thread,
@@ -170,20 +167,16 @@ class _Writer:
         if self.branches:
             self.instructions.append(Label(SKIP))
         slots = (*self.data, *self.more, *self.addresses)
-        places = tuple(slot.address_of for slot in slots if slot.address_of is not None)
         instructions = tuple(self.instructions)
-        lines = tuple(instruction_text(instruction) for instruction in instructions)
-        tokens, token_places, names = _normal_form(instructions, slots, self.results)
+        form = normal_form(instructions, {slot.name: (slot.type, slot.address_of) for slot in slots})
         return ThreadCode(
             instructions,
             slots,
-            places,
-            lines,
-            max(map(len, lines)),
-            "\n".join(_declaration(slot) for slot in slots),
-            tokens,
-            token_places,
-            tuple((name, names[name], value) for name, value in self.results),
+            tuple([instruction_text(instruction) for instruction in instructions]),
+            "\n".join([_declaration(slot) for slot in slots]),
+            form.tokens,
+            form.places,
+            tuple([(name, form.names[name], value) for name, value in self.results]),
         )
 
     def _pair(self, position: int) -> tuple[Register, Register]:
@@ -228,32 +221,3 @@ class _Writer:
 
 def _declaration(slot: Slot) -> str:
     return f"%d:.reg .{slot.type} {slot.name}{'' if slot.address_of is None else ' = %s'};"
-
-
-def _normal_form(
-    instructions: tuple[Instruction, ...], slots: tuple[Slot, ...], results: list[tuple[str, int]]
-) -> tuple[str, tuple[int, ...], dict[str, str]]:
-    """The thread's part of the content of a test, found by looking at a test of this thread alone."""
-    variables = {f"v{slot.address_of}": slot.address_of for slot in slots if slot.address_of is not None}
-    condition = And(tuple(Compare(Comparison.EQ, FinalRegister(0, name), Constant(value)) for name, value in results))
-    registers = tuple(
-        RegisterDeclaration(0, slot.name, slot.type, 0 if slot.address_of is None else AddressOf(f"v{slot.address_of}"))
-        for slot in slots
-    )
-    spaces = {
-        f"v{slot.address_of}": MappedVariable(f"v{slot.address_of}") for slot in slots if slot.address_of is not None
-    }
-    alone = Test(
-        "thread",
-        (instructions,),
-        registers,
-        (),
-        ScopeTree.one_cta_each(1),
-        MemoryMap(tuple(spaces.values()), symbolic=True),
-        Condition(Quantifier.EXISTS, condition),
-    )
-    content = Content.of(alone)
-    tokens = content.threads[0]
-    text = " ".join("&%s" if isinstance(token, VariableUse) else token.replace("%", "%%") for token in tokens)
-    places = tuple(variables[token.name] for token in tokens if isinstance(token, VariableUse))
-    return text, places, {name: str(content.registers[0][name]) for name, _ in results}
