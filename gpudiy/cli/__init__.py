@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable
 from importlib import import_module
 
 from gpudiy import __version__
@@ -12,6 +13,7 @@ VERBS = {
     "show": "draw tests: their threads, scope tree and condition",
     "check": "read tests and report every one that is not valid",
     "convert": "print tests in another format",
+    "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
 }
 SUBVERBS = {
@@ -25,19 +27,28 @@ DONE, NO, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code: 0 fine, 1 the answer is no, 2 bad input, 3 a device or tool failed."""
     words = sys.argv[1:] if arguments is None else arguments
+    return guarded(lambda: _run(words))
+
+
+def guarded(work: Callable[[], int]) -> int:
+    """Do the work of a command; being interrupted, or having nobody to read its output, is no accident."""
     try:
-        if words and words[0] in VERBS:
-            return run_verb(words[0], words[1:])
-        parser = _parser()
-        parser.parse_args(words)
-        parser.print_help(sys.stderr)
-        return BAD_INPUT
+        return work()
     except KeyboardInterrupt:
         print("gpudiy: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
         return DONE
+
+
+def _run(words: list[str]) -> int:
+    if words and words[0] in VERBS:
+        return run_verb(words[0], words[1:])
+    parser = _parser()
+    parser.parse_args(words)
+    parser.print_help(sys.stderr)
+    return BAD_INPUT
 
 
 def run_verb(verb: str, arguments: list[str]) -> int:

@@ -1,0 +1,41 @@
+"""The vocabulary of `gpudiy generate` as tables for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gpudiy.diy.edge import ATOMIC_MARKS, LEVEL_MEANINGS, PLAIN_MARKS
+from gpudiy.diy.families import FAMILIES
+from gpudiy.diy.vocabulary import outline
+
+ACCESSES = (
+    ("R, W", "a read, a write; * is either"),
+    ("g, s", "in global space, in shared space (one CTA only); * is either"),
+    ("l2", "cached in L2: ld.cg, st.cg; what an access in global space is if nobody says"),
+    ("l1", "cached in L1: ld.ca, st.wb"),
+    (".weak", "no cache operator; what an access in shared space is if nobody says"),
+    (".volatile", "ld.volatile, st.volatile"),
+    (".ORDER.SCOPE", f"a PTX order and scope; reads: {', '.join(PLAIN_MARKS['R'][4:])}"),
+    ("", f"writes: {', '.join(PLAIN_MARKS['W'][4:])}"),
+    (ATOMIC_MARKS[0], "one half of an atomic, relaxed.gpu"),
+    (".atom_ORDER.SCOPE", f"one half of an atomic of another order: {', '.join(ATOMIC_MARKS[1:4])}, …"),
+)
+
+
+def print_tables() -> None:
+    """Print every edge with its shorthand and meaning, then levels, accesses and families."""
+    _print_table("Edges (accesses left open)", ("name", "shorthand", "meaning"), outline())
+    _print_table("Levels of communications", ("level", "meaning"), [*LEVEL_MEANINGS.items(), ("*", "all but i")])
+    _print_table("Accesses, as in Po-d-Wgl2-Rg.acquire.gpu and Rf-c-gl2.acquire.gpu", ("part", "meaning"), ACCESSES)
+    _print_table("Families", ("name", "meaning"), ((family.name, family.meaning) for family in FAMILIES.values()))
+
+
+def _print_table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
+    table = [heads, *rows]
+    widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
+    print(title)
+    for number, row in enumerate(table):
+        print(("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip())
+        if number == 0:
+            print("  " + "  ".join("-" * width for width in widths))
+    print()

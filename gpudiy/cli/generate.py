@@ -1,0 +1,193 @@
+"""`gpudiy generate`: make tests from relaxation edges."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiy.cli.progress import stream_progress
+
+if TYPE_CHECKING:
+    from gpudiy.diy.blueprint import Blueprint
+    from gpudiy.diy.generator import Generator, Recipe
+
+FAMILIES = ("classic", "thesis", "dependencies", "rmw", "scoped", "modern", "coherence")
+EPILOG = """\
+EDGES are names separated by blanks or commas: those of the thesis (Po-d-Wgl2-Rgl2, Fr-c-gl2l2), their extension, and
+the shorthands of diy (PodWR, Rfe, MembarGld**, DpAddrdR); `gpudiy generate --list` explains them all.
+
+examples:
+  gpudiy generate --cycle 'PodWW Rfe PodRR Fre'
+  gpudiy generate --safe 'Pod** MembarGld** Rfe Fre Coe' --edges 8 -o tests
+  gpudiy generate --family scoped --conform 'Rfe ... Fre' --count
+
+exit code: 0 tests were made, 1 there are none, 2 bad usage or an unknown edge"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--safe", metavar="EDGES", help="edges that cycles are made of")
+    parser.add_argument("--relaxed", metavar="EDGES", help="more edges, at least one of which must occur in a cycle")
+    parser.add_argument("--exclude", metavar="EDGES", help="edges that must not occur")
+    parser.add_argument(
+        "--conform", metavar="PATTERN", help="only cycles like PATTERN: edges, with `...` for any number of edges"
+    )
+    parser.add_argument("--edges", metavar="N", type=_size, help="at most so many edges in a cycle (default: 6)")
+    parser.add_argument("--threads", metavar="N", type=_size, help="at most so many threads (default: 4)")
+    parser.add_argument("--locations", metavar="N", type=_size, help="at most so many locations (default: any number)")
+    parser.add_argument("--cycle", metavar="EDGES", help="make the test of this one cycle")
+    parser.add_argument("--family", metavar="NAME", choices=FAMILIES, help=f"a named family: {', '.join(FAMILIES)}")
+    parser.add_argument(
+        "--trees",
+        choices=("all", "one"),
+        help="all scope trees that the edges allow, or the one with the threads furthest apart"
+        " (default: all if an edge names a level)",
+    )
+    parser.add_argument(
+        "--levels", metavar="LETTERS", help="levels that may lie between threads no edge joins (default: twlckd)"
+    )
+    parser.add_argument("--count", action="store_true", help="print how many tests there are, write none")
+    parser.add_argument("--list", action="store_true", help="explain every edge and every family")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        default="-",
+        help="write files and their indexes into DIR (default: one stream)",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
+
+
+def _size(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 20:
+        raise ValueError(text)
+    return value
+
+
+_size.__name__ = "number from 1 to 20"  # what argparse calls it in its message
+
+
+def run(arguments: Namespace) -> int:
+    if arguments.list:
+        from gpudiy.cli.edge_table import print_tables
+
+        print_tables()
+        return 0
+    from gpudiy.diy.generator import Generator
+    from gpudiy.diy.vocabulary import EdgeError
+
+    try:
+        recipe = _recipe(arguments)
+    except EdgeError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except ValueError as error:
+        print(f"gpudiy generate: error: {error}", file=sys.stderr)
+        return 2
+    try:
+        made = _made(Generator(recipe), arguments)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        print(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}", file=sys.stderr)
+        return 2
+    if not made and not arguments.quiet:
+        print("gpudiy generate: these edges make no cycle within the limits", file=sys.stderr)
+    return 0 if made else 1
+
+
+def _made(generator: Generator, arguments: Namespace) -> int:
+    """How many tests were written, or counted."""
+    if arguments.count:
+        count = generator.count()
+        print(count)
+        return count
+    done = 0
+    for _ in stream_progress(_written(generator.blueprints(), arguments.output), "tests", arguments.quiet):
+        done += 1
+    if arguments.output != "-" and not arguments.quiet and done:
+        print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")
+    return done
+
+
+def _written(blueprints: Iterator[Blueprint], output: str) -> Iterator[Blueprint]:
+    from gpudiy.diy.writer import DirectoryWriter, write_stream
+
+    if output == "-":
+        yield from write_stream(blueprints, sys.stdout)
+        return
+    with DirectoryWriter(Path(output)) as writer:
+        for blueprint in blueprints:
+            writer.write(blueprint)
+            yield blueprint
+
+
+def _recipe(arguments: Namespace) -> Recipe:
+    """What the options ask for; raises ValueError where they contradict each other."""
+    from dataclasses import replace
+
+    from gpudiy.diy.cycle import fault_of_cycle
+    from gpudiy.diy.edge import LEVELS
+    from gpudiy.diy.generator import Trees
+    from gpudiy.diy.pattern import agrees, parse_pattern
+    from gpudiy.diy.vocabulary import parse_edges
+
+    recipe = _chosen(arguments)
+    sizes = {name: getattr(arguments, name) for name in ("edges", "threads", "locations")}
+    given = {name: size for name, size in sizes.items() if size is not None}
+    limits = replace(recipe.limits, **given)
+    if given:
+        cycles = tuple(cycle for cycle in recipe.cycles if fault_of_cycle(cycle, limits) is None)
+        recipe = replace(recipe, limits=limits, cycles=cycles)
+    if arguments.trees is not None:
+        recipe = replace(recipe, trees=Trees(arguments.trees))
+    if arguments.levels is not None:
+        if not arguments.levels or not set(arguments.levels) <= set(LEVELS):
+            raise ValueError(f"--levels: {arguments.levels!r} has other letters than {LEVELS}")
+        recipe = replace(recipe, levels=arguments.levels)
+    if arguments.exclude is not None:
+        banned = parse_edges(arguments.exclude, "--exclude").edges
+        kept = tuple(edge for edge in recipe.edges if not any(agrees(edge, one) for one in banned))
+        cycles = tuple(c for c in recipe.cycles if not any(agrees(edge, one) for edge in c for one in banned))
+        recipe = replace(recipe, edges=kept, cycles=cycles)
+    if arguments.conform is not None:
+        recipe = replace(recipe, conform=parse_pattern(arguments.conform, "--conform"))
+    return recipe
+
+
+def _chosen(arguments: Namespace) -> Recipe:
+    ways = [name for name in ("cycle", "family") if getattr(arguments, name) is not None]
+    if arguments.safe is not None or arguments.relaxed is not None:
+        ways.append("safe")
+    if len(ways) != 1:
+        raise ValueError("give one of --safe (with or without --relaxed), --cycle and --family")
+    if ways == ["safe"]:
+        return _recipe_of_edges(arguments)
+    if ways == ["family"]:
+        from gpudiy.diy import families
+
+        return families.FAMILIES[arguments.family].recipe()
+    from gpudiy.diy.generator import Recipe, Trees
+    from gpudiy.diy.one_cycle import parse_cycle
+
+    return Recipe((), trees=Trees.ONE, cycles=(parse_cycle(arguments.cycle, "--cycle"),))
+
+
+def _recipe_of_edges(arguments: Namespace) -> Recipe:
+    from gpudiy.diy.generator import Recipe, Trees
+    from gpudiy.diy.vocabulary import EdgeNames, parse_edges, resolved
+
+    safe: EdgeNames = parse_edges(arguments.safe or "", "--safe")
+    relaxed: EdgeNames = parse_edges(arguments.relaxed or "", "--relaxed")
+    if not safe.edges and not relaxed.edges:
+        raise ValueError("no edges are given")
+    both = safe + relaxed
+    wanted = resolved(relaxed.edges, among=both.edges)
+    return Recipe(
+        resolved(both.edges),
+        wanted=frozenset(wanted),
+        trees=Trees.ALL if both.tells_levels else Trees.ONE,
+    )

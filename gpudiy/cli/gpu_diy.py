@@ -1,0 +1,67 @@
+"""`gpu-diy`: generation under the name and with the options that the literature uses."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+
+from gpudiy import __version__
+
+EPILOG = """\
+example:
+  gpu-diy -gpu-safe 'Po-d-Wgl2-Rgl2 Fr-c-gl2l2'
+
+Tests are written into the current directory, one file each, with the list @all and the index index.jsonl.
+`gpudiy generate` has more options, and `gpudiy generate --list` explains the edges."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run gpu-diy and return its exit code: 0 tests were made, 1 there are none, 2 bad usage or an unknown edge."""
+    from gpudiy.cli import guarded
+
+    return guarded(lambda: _run(_parser().parse_args(arguments)))
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="gpu-diy",
+        description="Make litmus tests from relaxation edges.",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("-gpu-safe", "-safe", dest="safe", metavar="EDGES", help="edges that cycles are made of")
+    parser.add_argument(
+        "-gpu-relax",
+        "-relax",
+        dest="relaxed",
+        metavar="EDGES",
+        help="more edges, at least one of which must occur in a cycle",
+    )
+    parser.add_argument("-gpu-list", dest="names", action="store_true", help="print all edges, separated by commas")
+    parser.add_argument("-size", dest="edges", metavar="N", type=int, help="at most so many edges (default: 6)")
+    parser.add_argument("-nprocs", dest="threads", metavar="N", type=int, help="at most so many threads (default: 4)")
+    parser.add_argument("-o", dest="output", metavar="DIR", default=".", help="write here (default: .)")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="print no progress and no summary")
+    parser.add_argument("-version", "--version", action="version", version=f"gpu-diy (gpudiy {__version__})")
+    return parser
+
+
+def _run(arguments: Namespace) -> int:
+    if arguments.names:
+        _print_names()
+        return 0
+    from gpudiy.cli.generate import run
+
+    nothing = dict.fromkeys(("exclude", "conform", "locations", "cycle", "family", "trees", "levels"))
+    return run(Namespace(**vars(arguments), **nothing, count=False, list=False))
+
+
+def _print_names() -> None:
+    from gpudiy.diy.vocabulary import vocabulary
+
+    separator = ""
+    for edge in vocabulary():
+        sys.stdout.write(separator + edge.name)
+        separator = ","
+    sys.stdout.write("\n")

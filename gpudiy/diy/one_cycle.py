@@ -1,0 +1,81 @@
+"""One cycle, as a person writes it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gpudiy.diy.cycle import Cycle, Limits, composes, fault_of_cycle
+from gpudiy.diy.edge import ATOMIC_MARK, DEFAULT_MARKS, Edge, End, ProgramOrder, fault_of
+from gpudiy.diy.vocabulary import WORD, EdgeError, parse_sequence
+
+ANY_SIZE = Limits(edges=20, threads=20, least_threads=1)
+
+
+def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:
+    """The cycle that the names spell out; open ends take what their neighbour says, or the default.
+
+    It need not be critical: whoever writes a cycle by hand may want two communications in a row, as in CoWR. Raises
+    `EdgeError` where the names do not make one cycle.
+    """
+    words = list(WORD.finditer(text))
+    steps = parse_sequence(text, source)
+    if len(steps) < 2:
+        raise EdgeError("a cycle has at least two edges", path=source, line=1, column=1, source=text)
+    chosen: list[Edge] = []
+    for word, step in zip(words, steps, strict=True):
+        if len(step.edges) > 1:
+            raise _error(
+                f"{word[0]!r} stands for {len(step.edges)} edges, a cycle names one", text, word.start(), source
+            )
+        chosen.append(step.edges[0])
+    cycle = _closed(chosen)
+    for index, edge in enumerate(cycle):
+        following = cycle[(index + 1) % len(cycle)]
+        fault = fault_of(edge) or (None if composes(edge, following) else f"{following.name} cannot follow {edge.name}")
+        if fault is not None:
+            raise _error(fault, text, words[(index + 1) % len(words)].start(), source)
+    fault = fault_of_cycle(cycle, ANY_SIZE)
+    if fault is not None:
+        raise _error(f"this is no cycle: {fault}", text, words[0].start(), source)
+    return cycle
+
+
+def _closed(edges: list[Edge]) -> Cycle:
+    """Every access as its two edges say together; spaces also follow a location from access to access."""
+    ends = [_joined(edges[index - 1], edge) for index, edge in enumerate(edges)]
+    count = len(edges)
+    for _ in range(2):
+        for index, edge in enumerate(edges):
+            after = (index + 1) % count
+            if edge.same_location:
+                space = ends[index].space or ends[after].space
+                ends[index] = replace(ends[index], space=ends[index].space or space)
+                ends[after] = replace(ends[after], space=ends[after].space or space)
+    filled = [_default(end) for end in ends]
+    return tuple(
+        replace(
+            edge,
+            source=_merged(edge.source, filled[index]),
+            target=_merged(edge.target, filled[(index + 1) % count]),
+        )
+        for index, edge in enumerate(edges)
+    )
+
+
+def _joined(before: Edge, after: Edge) -> End:
+    atomic = any(isinstance(edge, ProgramOrder) and edge.means.atomic for edge in (before, after))
+    mark = before.target.mark or after.source.mark or (ATOMIC_MARK if atomic else "")
+    return End(after.source.direction, before.target.space or after.source.space, mark)
+
+
+def _default(end: End) -> End:
+    space = end.space or "g"
+    return End(end.direction, space, end.mark or DEFAULT_MARKS[space])
+
+
+def _merged(end: End, filled: End) -> End:
+    return End(end.direction, end.space or filled.space, end.mark or filled.mark)
+
+
+def _error(message: str, text: str, offset: int, source: str) -> EdgeError:
+    return EdgeError(message, path=source, line=1, column=offset + 1, source=text)

@@ -1,0 +1,223 @@
+"""The code of one thread: its stretch of a cycle as instructions, as text and as tokens.
+
+The code does not depend on the number of the thread nor on the names of its locations, so that a family needs few
+different ones: each is made once, and filled with numbers and names for every test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpudiy.diy.cycle import is_atomic
+from gpudiy.diy.edge import READ, Edge, End, ProgramOrder, access_of
+from gpudiy.diy.normal_form import normal_form
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.instruction import (
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    BarrierMode,
+    Branch,
+    Comparison,
+    Fence,
+    Guard,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    Operand,
+    Register,
+    SetPredicate,
+    Store,
+)
+from gpudiy.litmus.instruction_text import instruction_text
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.test import RegisterDeclaration
+
+HIGH_BIT = Immediate(0x80000000)  # values are small: and-ing with it gives 0, which no assembler can know
+NOTHING = Immediate(0)
+SKIP = "LC00"
+
+
+class Slot(NamedTuple):
+    """A register to declare: its type, and the access whose location's address it holds, if it holds one."""
+
+    name: str
+    type: ScalarType
+    address_of: int | None = None
+
+
+class ThreadCode(NamedTuple):
+    """The instructions of a thread, and what tests quote of it.
+
+    In `declarations` `%d` stands for the thread and `%s` for a location; in `tokens`, the thread's part of the content
+    of a test, `%s` stands for a location, those of `token_places` in turn. `results` are the registers that the
+    condition looks at: as they are called, as they are called in normal form, and the value they must have.
+    """
+
+    instructions: tuple[Instruction, ...]
+    slots: tuple[Slot, ...]
+    lines: tuple[str, ...]
+    declarations: str
+    tokens: str
+    token_places: tuple[int, ...]
+    results: tuple[tuple[str, str, int], ...]
+
+    def registers(self, thread: int, locations: Sequence[str]) -> tuple[RegisterDeclaration, ...]:
+        from gpudiy.litmus.condition import AddressOf  # whoever only prints tests need not wait for it
+        from gpudiy.litmus.test import RegisterDeclaration
+
+        return tuple(
+            RegisterDeclaration(
+                thread,
+                slot.name,
+                slot.type,
+                0 if slot.address_of is None else AddressOf(locations[slot.address_of]),
+            )
+            for slot in self.slots
+        )
+
+
+def thread_code(edges: Sequence[Edge], values: Sequence[int]) -> ThreadCode:
+    """The code of the accesses that these edges start, the last edge being the one that leaves the thread."""
+    writer = _Writer(sum(not is_atomic(edge) for edge in edges))
+    for position, (edge, value) in enumerate(zip(edges, values, strict=True)):
+        before = edges[position - 1] if position else None
+        if before is not None and is_atomic(before):
+            continue  # its instruction is there already
+        if isinstance(before, ProgramOrder):
+            writer.join(before)
+        if isinstance(edge, ProgramOrder) and edge.means.operation is not None:
+            writer.atomic(edge.source, position, edge.means.operation, value, values[position + 1])
+        elif edge.source.direction == READ:
+            writer.load(edge.source, position, value)
+        else:
+            writer.store(edge.source, position, value)
+    return writer.finished()
+
+
+def observer_code(end: End, values: Sequence[int], fence: Fence) -> ThreadCode:
+    """A thread that sees one location take these values in turn."""
+    writer = _Writer(len(values))
+    for position, value in enumerate(values):
+        if position:
+            writer.instructions.append(fence)
+        writer.load(end, position, value)
+    return writer.finished()
+
+
+class _Writer:
+    """Appends instructions; data registers have even numbers, the address that belongs to one the next odd number.
+
+    Temporary registers are numbered behind those of all accesses.
+    """
+
+    def __init__(self, accesses: int) -> None:
+        self.temporaries = 2 * accesses
+        self.instructions: list[Instruction] = []
+        self.data: list[Slot] = []
+        self.addresses: list[Slot] = []
+        self.more: list[Slot] = []
+        self.results: list[tuple[str, int]] = []
+        self.source: Register | None = None  # of the last read
+        self.wait_address: Register | None = None  # what the next access adds to its address
+        self.wait_value: Register | None = None  # what the next store adds to its value
+        self.branches = 0
+
+    def load(self, end: End, position: int, value: int) -> None:
+        destination, address = self._pair(position)
+        self.instructions.append(Load(destination, address, access_of(end)))
+        self._result(destination, value)
+
+    def store(self, end: End, position: int, value: int) -> None:
+        source, address = self._pair(position)
+        if self.wait_value is None:
+            self._alu(AluOperation.MOV, ScalarType.S32, source, Immediate(value))
+        else:
+            self._alu(AluOperation.ADD, ScalarType.S32, source, self.wait_value, Immediate(value))
+            self.wait_value = None
+        self.instructions.append(Store(address, source, access_of(end)))
+
+    def atomic(self, end: End, position: int, operation: AtomicOperation, old: int, new: int) -> None:
+        destination, address = self._pair(position)
+        sources: tuple[Operand, ...] = (Immediate(new),)
+        if operation is AtomicOperation.CAS:
+            sources = (Immediate(old), Immediate(new))
+        elif operation is AtomicOperation.ADD:
+            sources = (Immediate(new - old),)
+        self.instructions.append(Atomic(operation, destination, address, sources, access_of(end, operation)))
+        self._result(destination, old)
+
+    def join(self, edge: ProgramOrder) -> None:
+        """What stands between two accesses: a dependency on the last read, a fence, a barrier."""
+        means = edge.means
+        if means.dependency:
+            assert self.source is not None, "a dependency starts at a read"
+            self._depend(means.dependency, self.source)
+        if means.fence is not None:
+            self.instructions.append(means.fence)
+        if means.barrier:
+            self.instructions.append(Barrier(BarrierMode.SYNC))
+
+    def finished(self) -> ThreadCode:
+        if self.branches:
+            self.instructions.append(Label(SKIP))
+        slots = (*self.data, *self.more, *self.addresses)
+        instructions = tuple(self.instructions)
+        form = normal_form(instructions, {slot.name: (slot.type, slot.address_of) for slot in slots})
+        return ThreadCode(
+            instructions,
+            slots,
+            tuple([instruction_text(instruction) for instruction in instructions]),
+            "\n".join([_declaration(slot) for slot in slots]),
+            form.tokens,
+            form.places,
+            tuple([(name, form.names[name], value) for name, value in self.results]),
+        )
+
+    def _pair(self, position: int) -> tuple[Register, Register]:
+        number = 2 * len(self.addresses)
+        data, address = Register(f"r{number}"), Register(f"r{number + 1}")
+        self.data.append(Slot(data.name, ScalarType.S32))
+        self.addresses.append(Slot(address.name, ScalarType.B64, position))
+        if self.wait_address is not None:
+            self._alu(AluOperation.ADD, ScalarType.U64, address, address, self.wait_address)
+            self.wait_address = None
+        return data, address
+
+    def _result(self, register: Register, value: int) -> None:
+        self.source = register
+        self.results.append((register.name, value))
+
+    def _depend(self, dependency: str, source: Register) -> None:
+        masked = self._temporary(ScalarType.B32)
+        self._alu(AluOperation.AND, ScalarType.B32, masked, source, HIGH_BIT)
+        if dependency == "addr":
+            wide = self._temporary(ScalarType.B64)
+            self.instructions.append(Alu(AluOperation.CVT, ScalarType.U64, wide, (masked,), source_type=ScalarType.U32))
+            self.wait_address = wide
+        elif dependency == "data":
+            self.wait_value = masked
+        else:
+            predicate = Register(f"p{self.branches}")
+            self.branches += 1
+            self.more.append(Slot(predicate.name, ScalarType.PRED))
+            self.instructions.append(SetPredicate(Comparison.NE, ScalarType.B32, predicate, (masked, NOTHING)))
+            self.instructions.append(Branch(SKIP, Guard(predicate)))
+
+    def _temporary(self, type: ScalarType) -> Register:
+        register = Register(f"r{self.temporaries}")
+        self.temporaries += 1
+        self.more.append(Slot(register.name, type))
+        return register
+
+    def _alu(self, operation: AluOperation, type: ScalarType, destination: Register, *sources: Operand) -> None:
+        self.instructions.append(Alu(operation, type, destination, sources))
+
+
+def _declaration(slot: Slot) -> str:
+    return f"%d:.reg .{slot.type} {slot.name}{'' if slot.address_of is None else ' = %s'};"

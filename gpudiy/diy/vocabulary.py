@@ -1,0 +1,275 @@
+"""The names of edges: those of the thesis, their extension, and the shorthands of diy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import product
+
+from gpudiy.diy.edge import (
+    ATOMIC_MARK,
+    ATOMIC_MARKS,
+    DEFAULT_MARKS,
+    DIRECTIONS,
+    INTERNAL,
+    LEVELS,
+    MEANS,
+    PLAIN_MARKS,
+    READ,
+    Communication,
+    Edge,
+    End,
+    Means,
+    ProgramOrder,
+    fault_of,
+    is_open,
+)
+from gpudiy.litmus.errors import LitmusError, near_name
+
+DEFAULT_LEVEL = "c"
+SCOPES = "cta|cluster|gpu|sys"
+MARK = (
+    rf"(?:l1|l2|\.weak|\.volatile|\.(?:relaxed|acquire|release)\.(?:{SCOPES})"
+    rf"|\.atom(?:_(?:relaxed|acquire|release|acq_rel)\.(?:{SCOPES}))?|\*)"
+)
+END = rf"([RW*])([gs*]?)({MARK}?)"
+RELATION = r"(Rf|Fr|Co|Ws)"
+LONG_COMMUNICATION = re.compile(rf"{RELATION}-([{INTERNAL}{LEVELS}*])(?:-([gs*])(?:({MARK})({MARK}))?)?")
+SHORT_COMMUNICATION = re.compile(rf"{RELATION}([ei])")
+LONG_ORDER = re.compile(rf"([A-Z*][\w.+*]*)-([sd*])-{END}-{END}")
+SHORT_ORDER = re.compile(r"([A-Z][A-Za-z*]*?)([sd*])([RW*]{1,2})")
+SHORT_ATOMIC = re.compile(r"Rmw(Cas|Exch|Add|\*)?")
+WORD = re.compile(r"[^\s,]+")
+
+
+class EdgeError(LitmusError):
+    """A name that is no edge, or edges that make no cycle, with its place in what the user wrote."""
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeNames:
+    """Names as they were read: the edges they stand for, some of them open, and whether any name tells a level."""
+
+    edges: tuple[Edge, ...] = ()
+    tells_levels: bool = False
+
+    def __add__(self, other: EdgeNames) -> EdgeNames:
+        return EdgeNames(self.edges + other.edges, self.tells_levels or other.tells_levels)
+
+
+def parse_edges(text: str, source: str = "<edges>") -> EdgeNames:
+    """The edges that names separated by blanks or commas stand for; raises `EdgeError` at a name that is none."""
+    found = EdgeNames()
+    for words in parse_sequence(text, source):
+        found += words
+    return found
+
+
+def parse_sequence(text: str, source: str = "<edges>") -> list[EdgeNames]:
+    """What each name stands for, one by one."""
+    return [parse_name(word[0], text, word.start(), source) for word in WORD.finditer(text)]
+
+
+def parse_name(name: str, text: str = "", offset: int = 0, source: str = "<edges>") -> EdgeNames:
+    """The edges of one name, which stands at `offset` in `text`."""
+    line = text.count("\n", 0, offset) + 1
+    start = text.rfind("\n", 0, offset) + 1
+    lines = text.split("\n")
+    place = {"path": source, "line": line, "column": offset - start + 1, "source": lines[line - 1] or name}
+    candidates = list(_candidates(name))
+    if not candidates:
+        raise EdgeError(f"unknown edge {name!r}", hint=near_name(name, _known_names()), **place)  # type: ignore[arg-type]
+    edges = [edge for edge in candidates if fault_of(edge) is None]
+    if not edges:
+        fault = fault_of(candidates[0])
+        raise EdgeError(f"there is no edge {name!r}: {fault}", **place)  # type: ignore[arg-type]
+    return EdgeNames(tuple(dict.fromkeys(edges)), LONG_COMMUNICATION.fullmatch(name) is not None)
+
+
+def _candidates(name: str) -> Iterator[Edge]:
+    """All edges that the name describes, possible or not; none if it is not a name."""
+    if match := LONG_COMMUNICATION.fullmatch(name):
+        yield from _communications(match[1], match[2], match[3] or "", match[4] or "", match[5] or "")
+    elif match := SHORT_COMMUNICATION.fullmatch(name):
+        level = INTERNAL if match[2] == "i" else DEFAULT_LEVEL
+        yield from _communications(match[1], level, "", "", "")
+    elif match := LONG_ORDER.fullmatch(name):
+        kinds = [means for means in MEANS.values() if fnmatchcase(means.name, match[1])]
+        yield from _orders(kinds, match[2], _ends(*match.group(3, 4, 5)), _ends(*match.group(6, 7, 8)))
+    elif match := SHORT_ATOMIC.fullmatch(name):
+        kinds = [MEANS[word] for word in MEANS if fnmatchcase(word, f"Rmw.{(match[1] or '*').lower()}")]
+        yield from _orders(kinds, "s", [End("R")], [End("W")])
+    elif match := SHORT_ORDER.fullmatch(name):
+        yield from _short_orders(match[1], match[2], match[3])
+
+
+def _communications(relation: str, level: str, space: str, left: str, right: str) -> Iterator[Edge]:
+    relation = "Co" if relation == "Ws" else relation
+    source, target = DIRECTIONS[relation]
+    levels = LEVELS if level == "*" else level
+    for choice, one_space in product(levels, "gs" if space == "*" else (space,)):
+        for one, other in product(_marks(source, one_space, left), _marks(target, one_space, right)):
+            yield Communication(relation, choice, End(source, one_space, one), End(target, one_space, other))
+
+
+def _orders(kinds: list[Means], place: str, sources: list[End], targets: list[End]) -> Iterator[Edge]:
+    for means, location in product(kinds, "sd" if place == "*" else place):
+        if means.atomic and location == "d" and place == "*":
+            continue
+        for source, target in product(sources, targets):
+            if means.atomic:  # two halves of one instruction: what one says, the other says too
+                mark = source.mark or target.mark
+                source, target = replace(source, mark=source.mark or mark), replace(target, mark=target.mark or mark)
+            yield ProgramOrder(means, location == "s", source, target)
+
+
+def _short_orders(stem: str, place: str, directions: str) -> Iterator[Edge]:
+    kinds = [means for word, means in STEMS.items() if fnmatchcase(word, stem)]
+    if all(means.dependency for means in kinds):
+        if len(directions) == 2 and directions[0] not in "R*":
+            return
+        directions = READ + directions[-1]
+    if len(directions) == 2:
+        yield from _orders(kinds, place, _ends(directions[0], "", ""), _ends(directions[1], "", ""))
+
+
+def _ends(direction: str, space: str, mark: str) -> list[End]:
+    return [
+        End(one, one_space, one_mark)
+        for one in ("RW" if direction == "*" else direction)
+        for one_space in ("gs" if space == "*" else (space,))
+        for one_mark in _marks(one, one_space, mark)
+    ]
+
+
+def _marks(direction: str, space: str, mark: str) -> tuple[str, ...]:
+    if mark != "*":
+        return (mark,)
+    return PLAIN_MARKS[direction][2:] if space == "s" else PLAIN_MARKS[direction]
+
+
+def _stems() -> dict[str, Means]:
+    """Shorthands of program-order edges without location and directions: PodWR is Po, MembarGldWW is MembarGl."""
+    stems = {"Po": MEANS["Po"], "Bar": MEANS["Bar"]}
+    for means in MEANS.values():
+        if means.fence is not None:
+            words = re.sub(r"^M", "Membar.", means.name.removeprefix("Ctrl+"))
+            stem = "".join(word.capitalize() for word in re.split(r"[._]", words))
+            stems |= {f"Ctrl{stem}": means, f"DpCtrl{stem}": means} if means.dependency else {stem: means}
+        elif means.dependency:
+            stems[means.name] = means
+    return stems
+
+
+STEMS = _stems()
+
+
+def resolved(edges: Iterable[Edge], among: Iterable[Edge] | None = None) -> tuple[Edge, ...]:
+    """The edges with their open ends filled, each once; they are part of the set `among`, or are all of it.
+
+    An open end stands for every access that the other names spell out for its direction and space; where they spell
+    out none, for the default: global, `.cg`. The halves of an atomic join in where there is one.
+    """
+    given = list(dict.fromkeys(edges))
+    told = _told(given if among is None else list(among))
+    filled = (full for edge in given for full in _filled(edge, told))
+    return tuple(dict.fromkeys(edge for edge in filled if fault_of(edge) is None))
+
+
+Told = dict[tuple[str, str], list[str]]
+
+
+def _told(edges: list[Edge]) -> Told:
+    """The marks that are spelt out for a direction and a space."""
+    told: Told = {}
+    for edge in edges:
+        atomic = isinstance(edge, ProgramOrder) and edge.means.atomic
+        for end in (edge.source, edge.target):
+            mark = end.mark or (ATOMIC_MARK if atomic else "")
+            spaces = end.space or ("g" if mark else "")
+            if mark and spaces:
+                told.setdefault((end.direction, spaces), []).append(mark)
+            elif end.space:
+                told.setdefault((end.direction, end.space), [])
+    return told
+
+
+def _filled(edge: Edge, told: Told) -> Iterator[Edge]:
+    if not is_open(edge):
+        yield edge
+        return
+    atomic = isinstance(edge, ProgramOrder) and edge.means.atomic
+    for source, target in product(_choices(edge.source, told, atomic), _choices(edge.target, told, atomic)):
+        if isinstance(edge, Communication) and source.space != target.space:
+            continue
+        yield replace(edge, source=source, target=target)
+
+
+def _choices(end: End, told: Told, atomic: bool) -> Iterator[End]:
+    if not end.open:
+        yield end
+        return
+    spaces = end.space or "".join(space for space in "gs" if (end.direction, space) in told) or "g"
+    for space in spaces:
+        marks = dict.fromkeys(told.get((end.direction, space), ()))
+        atomics = [mark for mark in marks if mark.startswith(ATOMIC_MARK)]
+        plain = [mark for mark in marks if not mark.startswith(ATOMIC_MARK)] or [DEFAULT_MARKS[space]]
+        if end.mark:
+            yield End(end.direction, space, end.mark)
+        elif atomic:
+            yield from (End(end.direction, space, mark) for mark in atomics or [ATOMIC_MARK])
+        else:
+            yield from (End(end.direction, space, mark) for mark in plain + atomics)
+
+
+def vocabulary() -> Iterator[Edge]:
+    """Every edge there is."""
+    ends = {
+        direction: [
+            End(direction, space, mark) for space in "gs" for mark in (*_marks(direction, space, "*"), *ATOMIC_MARKS)
+        ]
+        for direction in "RW"
+    }
+    for relation, (source, target) in DIRECTIONS.items():
+        for level, one, other in product(INTERNAL + LEVELS, ends[source], ends[target]):
+            if one.space == other.space and (one.space == "g" or level in "itw"):
+                yield Communication(relation, level, one, other)
+    for means, same in product(MEANS.values(), (True, False)):
+        for source, target in product("RW", "RW"):
+            for one, other in product(ends[source], ends[target]):
+                edge = ProgramOrder(means, same, one, other)
+                if fault_of(edge) is None:
+                    yield edge
+
+
+def outline() -> Iterator[tuple[str, str, str]]:
+    """Name, shorthand and meaning of every edge, its accesses left open."""
+    for relation in DIRECTIONS:
+        for level in INTERNAL + LEVELS:
+            one, other = (End(direction) for direction in DIRECTIONS[relation])
+            edge = Communication(relation, level, one, other)
+            shorthand = {INTERNAL: f"{relation}i", DEFAULT_LEVEL: f"{relation}e"}.get(level, "")
+            yield f"{relation}-{level}", shorthand, edge.meaning
+    stems = {means.name: stem for stem, means in STEMS.items()}
+    for means, same in product(MEANS.values(), (True, False)):
+        for source, target in product("RW", "RW"):
+            order = ProgramOrder(means, same, End(source), End(target))
+            if fault_of(order) is not None:
+                continue
+            directions = target if means.dependency else source + target
+            shorthand = f"{stems[means.name]}{'s' if same else 'd'}{directions}" if means.name in stems else ""
+            if means.operation is not None:
+                shorthand = f"Rmw{means.operation.capitalize()}"
+            yield order.name, shorthand, order.meaning
+
+
+def _known_names() -> list[str]:
+    """Names to look for a near one in: every edge with its accesses left open and with the accesses of the thesis."""
+    known: list[str] = []
+    for name, shorthand, _ in outline():
+        known += [name, shorthand] if shorthand else [name]
+        edges = resolved(_candidates(name))
+        known += [edge.name for edge in edges]
+    return known

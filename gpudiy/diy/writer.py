@@ -1,0 +1,85 @@
+"""Families as files: a directory of tests with its indexes, or one stream.
+
+Every file appears whole or not at all: it is written under a temporary name and renamed. The two indexes appear last,
+so a directory with an index is complete.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self, TextIO
+
+from gpudiy.diy.blueprint import Blueprint
+
+SUFFIX = ".litmus"
+LIST = "@all"
+INDEX = "index.jsonl"
+
+
+def write_stream(blueprints: Iterable[Blueprint], stream: TextIO) -> Iterator[Blueprint]:
+    """Write the tests one after the other, giving each back when it is written."""
+    first = True
+    for blueprint in blueprints:
+        stream.write(blueprint.text() if first else f"\n{blueprint.text()}")
+        first = False
+        yield blueprint
+
+
+class DirectoryWriter:
+    """Writes tests into a directory as `NAME.litmus`, and on leaving the list `@all` and the index `index.jsonl`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.mark = f".{os.getpid()}.part"
+        self.unfinished: list[tuple[Path, Path]] = []
+
+    def __enter__(self) -> Self:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
+        self.list = self._begun(LIST)
+        self.index = self._begun(INDEX)
+        return self
+
+    def write(self, blueprint: Blueprint) -> None:
+        name = f"{blueprint.name}{SUFFIX}"
+        data = blueprint.text().encode()
+        file = os.open(self.mark, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=self.handle)
+        try:
+            while data:
+                data = data[os.write(file, data) :]
+        finally:
+            os.close(file)
+        os.rename(self.mark, name, src_dir_fd=self.handle, dst_dir_fd=self.handle)
+        self.list.write(f"{name}\n")
+        self.index.write(index_line(blueprint))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.list.close()
+        self.index.close()
+        (self.directory / self.mark).unlink(missing_ok=True)
+        os.close(self.handle)
+        for part, whole in self.unfinished:
+            if kind is None:
+                part.replace(whole)
+            else:
+                part.unlink(missing_ok=True)
+
+    def _begun(self, name: str) -> IO[str]:
+        part = self.directory / f".{name}{self.mark}"
+        self.unfinished.append((part, self.directory / name))
+        return part.open("w", encoding="utf-8")
+
+
+def index_line(blueprint: Blueprint) -> str:
+    """One line of JSON; names have no character that JSON would have to escape."""
+    edges = '", "'.join(blueprint.edges)
+    return (
+        f'{{"name": "{blueprint.name}", "cycle": "{blueprint.cycle}", "edges": ["{edges}"], '
+        f'"scope_tree": "{blueprint.placed.text}", "memory_map": "{blueprint.memory_map_text()}", '
+        f'"content_hash": "{blueprint.content_hash()}"}}\n'
+    )
