@@ -9,7 +9,7 @@ from gpudiy.models.explanation import Explanation, explain
 from gpudiy.models.library import load_model
 from gpudiy.models.trace import Undecidable
 from gpudiy.models.verdict import decide
-from gpudiy.models.witness import MissingTool, picture_of, write_witness
+from gpudiy.models.witness import MissingTool, Picture, picture_of, write_witness
 
 
 def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
@@ -26,7 +26,7 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
         say(f"{verdict.test.name} is forbidden by {models[0]}: no run of the threads ends so, there is nothing to draw")
         return 1
     try:
-        write_witness(_picture(explanation), file)
+        write_witness(picture_of_explanation(explanation), file)
     except (ValueError, OSError) as problem:
         raise LitmusError(str(problem)) from None
     except MissingTool as problem:
@@ -36,7 +36,8 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
     return 0
 
 
-def _picture(explanation: Explanation):  # type: ignore[no-untyped-def]
+def picture_of_explanation(explanation: Explanation) -> Picture:
+    """The execution of an explanation; the events that a check objects to stand out."""
     verdict, execution = explanation.verdict, explanation.execution
     assert execution is not None
     named = {

@@ -105,7 +105,7 @@ def relation_name(model: Model, execution: Execution, source: int, target: int) 
         for name, operand in model.named.items()
         if not operand.is_set and execution.slots[operand.slot] & pair
     ]
-    return min(named)[1] if named else "?"
+    return min(named)[1] if named else "…"
 
 
 def basic_relations(execution: Execution) -> dict[str, int]:

@@ -1,0 +1,117 @@
+"""`gpudiy model diff`: the smallest generated tests on which two models differ."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from gpudiy.cli.progress import say, stream_progress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpudiy.litmus.test import Test
+    from gpudiy.models.verdict import Verdict
+
+FAMILIES = "coherence,classic,dependencies,rmw,scoped,modern"
+EPILOG = """\
+Tests are made from cycles of edges, those with few edges first, until enough differences are found. Each comes with the
+execution that one model allows, and the check by which the other forbids it. Tests that a model gives no meaning to
+are passed over.
+
+exit code: 0 no difference found, 1 the models differ, 2 bad input"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("one", metavar="M1", help="a model of the library, or a .cat file")
+    parser.add_argument("other", metavar="M2", help="another one")
+    parser.add_argument("--most", type=int, default=3, metavar="N", help="differences to show (default: %(default)s)")
+    parser.add_argument(
+        "--edges", type=int, default=6, metavar="N", help="edges of a cycle at most (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--families", default=FAMILIES, metavar="F1,F2", help="where tests come from (default: %(default)s)"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="write the tests and pictures of their executions into DIR"
+    )
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.models.library import load_model
+    from gpudiy.models.trace import Undecidable
+    from gpudiy.models.verdict import decide
+
+    try:
+        models = [load_model(name) for name in (arguments.one, arguments.other)]
+        tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
+        found = 0
+        for test in stream_progress(tests, "tests compared"):
+            try:
+                verdicts = [decide(test, model) for model in models]
+            except Undecidable:
+                continue
+            if verdicts[0].allowed != verdicts[1].allowed:
+                found += 1
+                _show(test, verdicts, arguments.output)
+                if found >= arguments.most:
+                    break
+    except LitmusError as error:
+        say(error)
+        return 2
+    if not found:
+        names = f"{models[0].name} from {models[1].name}"
+        print(f"no test of these families with at most {arguments.edges} edges tells {names}")
+    return 1 if found else 0
+
+
+def _tests(families: list[str], most: int) -> Iterator[Test]:
+    """The tests of the families, by the number of edges of their cycles; each shape once."""
+    from dataclasses import replace
+
+    from gpudiy.diy.families import FAMILIES as KNOWN
+    from gpudiy.diy.generator import Generator
+    from gpudiy.litmus.errors import LitmusError, near_name
+    from gpudiy.litmus.reader import read_test
+    from gpudiy.litmus.shape import shape_hash
+
+    for name in families:
+        if name not in KNOWN:
+            hint = near_name(name, list(KNOWN)) or "families: " + ", ".join(KNOWN)
+            raise LitmusError(f"unknown family {name!r}", hint=hint)
+    seen: set[str] = set()
+    for edges in range(2, most + 1):
+        for name in families:
+            recipe = KNOWN[name].recipe()
+            recipe = replace(recipe, limits=replace(recipe.limits, edges=min(edges, recipe.limits.edges)))
+            for blueprint in Generator(recipe).blueprints():
+                if len(blueprint.edges) == edges:
+                    test = read_test(blueprint.text(), blueprint.name)
+                    shape = shape_hash(test)
+                    if shape not in seen:
+                        seen.add(shape)
+                        yield test
+
+
+def _show(test: Test, verdicts: list[Verdict], output: str | None) -> None:
+    from gpudiy.models.explanation import explain
+    from gpudiy.models.report import explanation_text
+
+    first, second = verdicts if verdicts[0].allowed else verdicts[::-1]
+    print(f"{test.name}: allowed by {first.model.name}, forbidden by {second.model.name}")
+    for verdict in (first, second):
+        print("\n".join(f"  {line}" for line in explanation_text(explain(verdict)).splitlines()))
+    print()
+    if output is not None:
+        from pathlib import Path
+
+        from gpudiy.cli.output import write_whole
+        from gpudiy.cli.witnessing import picture_of_explanation
+        from gpudiy.litmus.printer import print_test
+        from gpudiy.models.witness import write_witness
+
+        write_whole(Path(output) / f"{test.name}.litmus", print_test(test))
+        for verdict in (first, second):
+            file = Path(output) / f"{test.name}.{verdict.model.name}.svg"
+            write_witness(picture_of_explanation(explain(verdict)), str(file))
