@@ -1,11 +1,86 @@
-"""The values that may get into each location: a first guess, from which the search goes on to a fixed point."""
+"""The values that may get into each location: a first guess, and from there to a fixed point."""
 
 from __future__ import annotations
 
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import Alu, AluOperation, Immediate, Store, Variable
+from gpudiy.litmus.instruction import Alu, AluOperation, Atomic, AtomicOperation, Immediate, Reduce, Store, Variable
 from gpudiy.litmus.test import Test
-from gpudiy.models.trace import Domain
+from gpudiy.models.event import Kind
+from gpudiy.models.trace import Domain, Trace
+
+Origin = dict[str, int]  # how many writes to each location stand behind a value, at the most on any path
+FRESH = (AtomicOperation.CAS, AtomicOperation.EXCH)  # what these write does not come from what they read
+
+
+class PossibleValues:
+    """The values of each location, grown by what runs write until nothing is new.
+
+    A value is made by a chain of writes, each of which happens once: one that would need more writes to a location than
+    an execution has can never be there. So counters do not count for ever.
+    """
+
+    def __init__(self, test: Test) -> None:
+        self.origins: dict[str, dict[Value, Origin]] = {
+            location: {value: {} if index == 0 else {location: 1} for index, value in enumerate(values)}
+            for location, values in first_domain(test).items()
+        }
+
+    @property
+    def domain(self) -> Domain:
+        return {location: tuple(values) for location, values in self.origins.items()}
+
+    def grow(self, found: list[list[Trace]]) -> bool:
+        """Take in what these runs write; whether anything was new."""
+        if not any(self._is_new(trace) for traces in found for trace in traces):
+            return False
+        most = self._writes(found)
+        grown = False
+        for traces in found:
+            for trace in traces:
+                for position, event in enumerate(trace.events):
+                    if event.kind is not Kind.WRITE:
+                        continue
+                    origin = self._origin(trace, position)
+                    count = origin[event.location] = origin.get(event.location, 0) + 1
+                    known = self.origins[event.location].get(event.value)
+                    if count <= most[event.location] and (known is None or count < known.get(event.location, 0)):
+                        self.origins[event.location][event.value] = origin
+                        grown = True
+        return grown
+
+    def _is_new(self, trace: Trace) -> bool:
+        return any(
+            event.kind is Kind.WRITE and event.value not in self.origins[event.location] for event in trace.events
+        )
+
+    def _origin(self, trace: Trace, position: int) -> Origin:
+        """The writes behind the reads that a written value was computed from."""
+        sources = {source for source, target in trace.data if target == position}
+        instruction = trace.events[position].instruction
+        if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in FRESH:
+            sources |= {read for read, write in trace.rmw if write == position}
+        origin: Origin = {}
+        for source in sources:
+            event = trace.events[source]
+            for location, count in self.origins.get(event.location, {}).get(event.value, {}).items():
+                origin[location] = max(count, origin.get(location, 0))
+        return origin
+
+    def _writes(self, found: list[list[Trace]]) -> dict[str, int]:
+        """How many writes to each location an execution has at the most."""
+        total = dict.fromkeys(self.origins, 0)
+        for traces in found:
+            thread = dict.fromkeys(self.origins, 0)
+            for trace in traces:
+                counts = dict.fromkeys(self.origins, 0)
+                for event in trace.events:
+                    if event.kind is Kind.WRITE:
+                        counts[event.location] += 1
+                for location, count in counts.items():
+                    thread[location] = max(thread[location], count)
+            for location, count in thread.items():
+                total[location] += count
+        return total
 
 
 def first_domain(test: Test) -> Domain:

@@ -11,8 +11,8 @@ from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariabl
 from gpudiy.litmus.test import Test
 from gpudiy.models.cat_compile import Model, Slots, Stage
 from gpudiy.models.choices import CoherenceOrders, coherence_orders, orientations
-from gpudiy.models.domain import first_domain
-from gpudiy.models.event import Event, Kind
+from gpudiy.models.domain import PossibleValues
+from gpudiy.models.event import Event
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.support import check_supported
 from gpudiy.models.trace import ThreadRunner, Trace
@@ -86,17 +86,17 @@ class Search:
             self._choices = (target, filtered)
         return self._choices[1]
 
-    def size(self, target: Expression | None) -> int:
-        """About how many candidates a search would look at."""
+    def size(self, target: Expression | None) -> tuple[int, int]:
+        """About how many runs of all threads a search would look at, and how many orders for each of them."""
         total = 1
         first = []
         for choices in self.choices(target):
             total *= len(choices)
             if not choices:
-                return 0
+                return 0, 0
             first.append(max(choices, key=lambda choice: len(choice[1].events)))
         prepared = self.prepared(tuple(shape for shape, _ in first), [trace for _, trace in first])
-        return total * (len(prepared.coherences) * len(prepared.orders) if prepared is not None else 1)
+        return total, 1 if prepared is None else len(prepared.coherences) * len(prepared.orders)
 
     def prepared(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
         """The skeleton of such runs; None if its events alone are forbidden, or a barrier is never released."""
@@ -176,20 +176,12 @@ class Search:
 
     def _traces(self) -> list[list[tuple[int, Trace]]]:
         """All runs of all threads, over the values that can get into memory; each with a number for its shape."""
-        domain = first_domain(self.test)
-        found: list[list[Trace]] = []
-        for _ in range(2 + sum(len(thread) for thread in self.test.threads)):
+        values = PossibleValues(self.test)
+        while True:
             self.check_time()
-            found = [runner.traces(domain) for runner in self.runners]
-            grown = {location: dict.fromkeys(values) for location, values in domain.items()}
-            for traces in found:
-                for trace in traces:
-                    for event in trace.events:
-                        if event.kind is Kind.WRITE:
-                            grown[event.location][event.value] = None
-            if all(len(grown[location]) == len(domain[location]) for location in domain):
+            found = [runner.traces(values.domain) for runner in self.runners]
+            if not values.grow(found):
                 break
-            domain = {location: tuple(values) for location, values in grown.items()}
         shapes: dict[object, int] = {}
         return [[(shapes.setdefault(trace.shape, len(shapes)), trace) for trace in traces] for traces in found]
 

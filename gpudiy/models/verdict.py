@@ -11,7 +11,8 @@ from gpudiy.litmus.test import Test
 from gpudiy.models.cat_compile import Model
 from gpudiy.models.search import Execution, Outcome, Search
 
-LARGE = 20_000  # candidates; from here on a solver is faster than a search
+MANY_ORDERS = 200  # for one run of all threads: from here on a solver is faster than a search
+MANY_CANDIDATES = 500_000
 
 
 class Engine(StrEnum):
@@ -77,7 +78,10 @@ def _search(
 ) -> Search:
     deadline = None if limit is None else time.monotonic() + limit
     search = Search(test, model, unroll, deadline)
-    if engine is Engine.SEARCH or (engine is Engine.AUTO and search.size(target) < LARGE):
+    if engine is Engine.AUTO:
+        runs, orders = search.size(target)
+        engine = Engine.SAT if orders >= MANY_ORDERS or runs * orders >= MANY_CANDIDATES else Engine.SEARCH
+    if engine is Engine.SEARCH:
         return search
     from gpudiy.models.sat import SatSearch  # a solver is loaded only where it is used
 

@@ -1,0 +1,159 @@
+"""`gpudiy model` as a user meets it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import DATA, ROOT
+
+from gpudiy.cli import main
+
+EXAMPLES = ROOT / "docs" / "examples"
+SB = str(EXAMPLES / "sb.litmus")
+MP = str(EXAMPLES / "mp-acquire.litmus")
+
+
+def test_table_and_files(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", SB, MP, "--models", "sc,tso", "-j", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:3] == [
+        "SB                      forbidden    allowed",
+        "MP-acquire              forbidden    forbidden",
+    ]
+
+
+def test_json_and_csv(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", SB, "-m", "sc,tso", "--json"]) == 0
+    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(r["model"], r["verdict"], r["holds"]) for r in records] == [
+        ("sc", "forbidden", False),
+        ("tso", "allowed", True),
+    ]
+    assert main(["model", SB, "-m", "sc,tso", "--csv"]) == 0
+    assert capsys.readouterr().out == "test,sc,tso\nSB,forbidden,allowed\n"
+    assert main(["model", SB, "-m", "sc", "--json", "--all-outcomes"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["outcomes"]) == 3
+
+
+def test_expectations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    right, wrong, columns, other = (tmp_path / name for name in ("right.csv", "wrong.csv", "columns.csv", "other.csv"))
+    right.write_text("sb.litmus,0\nMP-acquire,forbidden\n")
+    wrong.write_text("examples/sb.litmus,1\n")
+    columns.write_text("test,sc,tso\nSB,forbidden,allowed\n")
+    other.write_text("LB,1\n")
+    assert main(["model", SB, MP, "-m", "sc", "--expect", str(right)]) == 0
+    assert main(["model", SB, "-m", "sc,tso", "--expect", str(columns)]) == 0
+    capsys.readouterr()
+    assert main(["model", SB, "-m", "sc", "--expect", str(wrong)]) == 1
+    assert "SB is forbidden by sc, expected 1" in capsys.readouterr().err
+    assert main(["model", SB, "-m", "sc", "--expect", str(other)]) == 2
+    other.write_text("LB,maybe\n")
+    assert main(["model", SB, "-m", "sc", "--expect", str(other)]) == 2
+    assert "other.csv:1:1: error: expected a test and 1, 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-m", "ptx-6"], "unknown model 'ptx-6'"),
+        (["-m", "nowhere.cat"], "nowhere.cat: error: cannot be read"),
+        (["--witness", "picture.gif"], ".svg"),
+        (["-m", "sc,tso", "--witness", "picture.svg"], "one test under one model"),
+        (["--expect", "nowhere.csv"], "cannot be read"),
+    ],
+)
+def test_bad_input(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", SB, *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_model_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.cat"
+    file.write_text('"mine"\ninclude "sc.cat"\n')
+    assert main(["model", SB, "-m", str(file)]) == 0
+    assert "forbidden" in capsys.readouterr().out
+    file.write_text('"mine"\nlet com = rf | cco | fr\nacyclic com as c\n')
+    assert main(["model", SB, "-m", str(file)]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{file}:2:16: error: unknown name 'cco'"
+    assert lines[2].index("^") - 2 == 15
+
+
+def test_unsupported_is_an_error_and_no_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["model", MP, "-m", "ptx-asplos15"]) == 2
+    captured = capsys.readouterr()
+    assert "gives no meaning to `st.release.gpu.s32 [y],1` of P0" in captured.err and "unsupported" in captured.out
+    file = tmp_path / "no-rmw.cat"
+    file.write_text("acyclic po | rf | co | fr as sc\n")
+    assert main(["model", str(EXAMPLES / "mp-cas.litmus"), "-m", str(file)]) == 2
+    assert "gives no meaning to `atom.cas" in capsys.readouterr().err
+
+
+def test_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten threads of five weak writes to one location each, all outcomes: nobody waits for that."""
+    count = 9
+    names = " | ".join(f"P{number}" for number in range(count))
+    rows = "".join(" | ".join(f"st.cg [x],{10 * number + row}" for number in range(count)) + " ;\n" for row in range(5))
+    tree = " ".join(f"(cta P{number})" for number in range(count))
+    file = tmp_path / "large.litmus"
+    file.write_text(f"GPU_PTX large\n{{}}\n{names} ;\n{rows}(device {tree})\nx: global\nexists (x=99)\n")
+    assert main(["model", str(file), "-m", "ptx-6.0", "--limit", "0.2", "--all-outcomes", "--engine", "search"]) == 3
+    captured = capsys.readouterr()
+    assert "large is undecided by ptx-6.0 after 0.2 s" in captured.err
+
+
+def test_loops_beyond_the_bound_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "loop.litmus"
+    file.write_text(
+        "GPU_PTX loop\nP0\nL:\nadd r0,r0,1\nsetp.lt p,r0,3\n@p bra L\nst.cg [x],r0\n(device P0)\nx: global\nx=3\n"
+    )
+    assert main(["model", str(file), "-m", "sc"]) == 0
+    captured = capsys.readouterr()
+    assert "forbidden" in captured.out and "--unroll looks further" in captured.err
+    assert main(["model", str(file), "-m", "sc", "--unroll", "3"]) == 0
+    captured = capsys.readouterr()
+    assert "allowed" in captured.out and "unroll" not in captured.err
+
+
+def test_witness_of_both_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for model, word in (("sc", "forbidden"), ("tso", "allowed")):
+        file = tmp_path / f"{model}.svg"
+        assert main(["model", SB, "-m", model, "--witness", str(file)]) == 0
+        assert f"SB is {word} by {model}" in capsys.readouterr().out
+        assert file.read_text().startswith("<svg") and word in file.read_text()
+
+
+def test_diff(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", "diff", "sc", "tso", "--families", "classic", "--most", "1", "-o", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "allowed by tso, forbidden by sc" in out and "objects to" in out
+    assert len(list(tmp_path.glob("*.svg"))) == 2 and len(list(tmp_path.glob("*.litmus"))) == 1
+    assert main(["model", "diff", "sc", "sc", "--families", "classic", "--edges", "4"]) == 0
+    assert main(["model", "diff", "sc", "tso", "--families", "klassik"]) == 2
+    assert "did you mean 'classic'?" in capsys.readouterr().err
+
+
+def test_minimal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["model", "minimal", SB, "-m", "ptx-asplos15"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "SB: forbidden by ptx-asplos15 with",
+        "    P0: membar.gl after st.cg.s32 [r1],r0",
+        "    P1: membar.gl after st.cg.s32 [r1],r0",
+    ]
+    assert main(["model", "minimal", MP]) == 0
+    assert capsys.readouterr().out == "MP-acquire: forbidden by ptx-6.0 as it is\n"
+
+
+@pytest.mark.parametrize("words", [["model", "--help"], ["model", "diff", "--help"], ["model", "minimal", "--help"]])
+def test_help(words: list[str]) -> None:
+    run = subprocess.run([sys.executable, "-m", "gpudiy", *words], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and run.stdout.startswith(f"usage: gpudiy {' '.join(words[:-1])}")
+
+
+def test_the_figures_under_the_model_of_their_time(capsys: pytest.CaptureFixture[str]) -> None:
+    """All weak outcomes that the thesis observed are allowed."""
+    assert main(["model", str(DATA / "litmus" / "figures"), "-m", "ptx-asplos15"]) == 0
+    assert "6 tests; allowed: 6 by ptx-asplos15" in capsys.readouterr().out
