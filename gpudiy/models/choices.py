@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import permutations, product
 
 from gpudiy.models.algebra import Algebra, algebra
+
+KEPT = 5_000  # orders; more are made anew each time they are looked at
+PAUSE = 1_024  # candidates between two looks at the clock
+PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4_231, 130_023, 6_129_859)  # strict ones, of so many writes
 
 
 def orientations(pairs: int, a: Algebra) -> list[int]:
@@ -27,70 +31,66 @@ def coherence_orders(writes: tuple[tuple[int, ...], ...], size: int, partial: bo
 
 
 class CoherenceOrders:
-    """All coherence orders of the writes of some locations, made when first looked at; their number is known before."""
+    """All coherence orders of the writes of some locations; their number is known before they are made."""
 
     def __init__(self, writes: tuple[tuple[int, ...], ...], size: int, partial: bool) -> None:
         self.writes = writes
         self.size = size
         self.partial = partial
-        self._orders: list[int] | None = None
+        self.number = 1
+        for location in writes:
+            self.number *= number_of_orders(len(location) - 1, partial)
+        self._kept: list[int] | None = None
 
-    def __len__(self) -> int:
-        total = 1
-        for location in self.writes:
-            total *= number_of_orders(len(location) - 1, self.partial)
-        return total
+    def orders(self, tick: Callable[[], None]) -> Iterator[int]:
+        """One after the other; `tick` is called now and then, and may raise."""
+        if self.number > KEPT:
+            return self._made(tick)
+        if self._kept is None:
+            self._kept = list(self._made(tick))
+        return iter(self._kept)
 
-    def __iter__(self) -> Iterator[int]:
-        if self._orders is None:
-            per_location = [_location_orders(writes, self.size, self.partial) for writes in self.writes]
-            self._orders = [_joined(chosen) for chosen in product(*per_location)]
-        return iter(self._orders)
+    def _made(self, tick: Callable[[], None], first: int = 0) -> Iterator[int]:
+        if first == len(self.writes):
+            yield 0
+            return
+        for order in _location_orders(self.writes[first], self.size, self.partial, tick):
+            for others in self._made(tick, first + 1):
+                yield order | others
 
 
 def number_of_orders(count: int, partial: bool) -> int:
     """Permutations, or strict partial orders, of so many writes."""
     if partial:
-        known = (1, 1, 3, 19, 219, 4231, 130_023)
-        return known[count] if count < len(known) else 10**9
+        return PARTIAL_ORDERS[count] if count < len(PARTIAL_ORDERS) else 10**9
     total = 1
     for factor in range(2, count + 1):
         total *= factor
     return total
 
 
-def _joined(relations: tuple[int, ...]) -> int:
-    total = 0
-    for relation in relations:
-        total |= relation
-    return total
-
-
-@lru_cache(1 << 12)
-def _location_orders(writes: tuple[int, ...], size: int, partial: bool) -> tuple[int, ...]:
+def _location_orders(writes: tuple[int, ...], size: int, partial: bool, tick: Callable[[], None]) -> Iterator[int]:
     """All strict orders of the writes of a location in which the first, the initial one, comes first."""
     initial, *others = writes
-    first = _joined(tuple(1 << (initial * size + write) for write in others))
-    if partial:
-        return tuple(first | order for order in _partial_orders(tuple(others), size))
-    return tuple(
-        first
-        | _joined(
-            tuple(
-                1 << (one * size + other) for index, one in enumerate(permutation) for other in permutation[index + 1 :]
-            )
-        )
-        for permutation in permutations(others)
-    )
+    first = algebra(size).relation((initial, write) for write in others)
+    made = _partial_orders(others, size, tick) if partial else _total_orders(others, size, tick)
+    return (first | order for order in made)
 
 
-def _partial_orders(writes: tuple[int, ...], size: int) -> list[int]:
-    """All strict partial orders, those with few pairs first."""
+def _total_orders(writes: list[int], size: int, tick: Callable[[], None]) -> Iterator[int]:
+    a = algebra(size)
+    for number, permutation in enumerate(permutations(writes)):
+        if number % PAUSE == 0:
+            tick()
+        yield a.relation((one, other) for index, one in enumerate(permutation) for other in permutation[index + 1 :])
+
+
+def _partial_orders(writes: list[int], size: int, tick: Callable[[], None]) -> Iterator[int]:
     a = algebra(size)
     edges = [(one, other) for index, one in enumerate(writes) for other in writes[index + 1 :]]
-    found = []
-    for ways in product((0, 1, 2), repeat=len(edges)):
+    for number, ways in enumerate(product((0, 1, 2), repeat=len(edges))):
+        if number % PAUSE == 0:
+            tick()
         order = a.relation(edge[::-1] if way == 2 else edge for way, edge in zip(ways, edges, strict=True) if way)
         if a.closure(order) == order:
-            found.append(order)
-    return sorted(found, key=lambda order: (order.bit_count(), order))
+            yield order

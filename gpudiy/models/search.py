@@ -96,7 +96,7 @@ class Search:
                 return 0, 0
             first.append(max(choices, key=lambda choice: len(choice[1].events)))
         prepared = self.prepared(tuple(shape for shape, _ in first), [trace for _, trace in first])
-        return total, 1 if prepared is None else len(prepared.coherences) * len(prepared.orders)
+        return total, 1 if prepared is None else prepared.coherences.number * len(prepared.orders)
 
     def prepared(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
         """The skeleton of such runs; None if its events alone are forbidden, or a barrier is never released."""
@@ -159,7 +159,7 @@ class Search:
                         ordered[slot] = order
                     if model.stages[Stage.ORDERS](a, ordered) is not None:
                         continue
-                    for co in prepared.coherences:
+                    for co in prepared.coherences.orders(self.check_time):
                         self.check_time()
                         _fill(ordered, inputs.get("co"), co)
                         if model.stages[Stage.COHERENCE](a, ordered) is not None:
