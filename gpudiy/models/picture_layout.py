@@ -83,12 +83,10 @@ def laid_out(picture: Picture) -> Layout:
     grid = _Grid(picture)
     router = _Router(picture, grid)
     routes = router.routes()
-    drawn = [*grid.lanes, *grid.boxes, *(route.label for route in routes)]
-    points = [point for route in routes for point in route.curve]
-    left = min([box.left for box in drawn] + [x for x, _ in points]) - MARGIN
-    right = max([box.right for box in drawn] + [x for x, _ in points]) + MARGIN
-    top = min([0.0] + [y for _, y in points])
-    bottom = max([box.bottom for box in drawn] + [y for _, y in points]) + MARGIN
+    hulls = [_hull(route.curve) for route in routes]
+    drawn = [Box(0, 0, 0, 0), *grid.lanes, *grid.boxes, *hulls, *(route.label for route in routes)]
+    left, right = min(box.left for box in drawn) - MARGIN, max(box.right for box in drawn) + MARGIN
+    top, bottom = min(box.top for box in drawn), max(box.bottom for box in drawn) + MARGIN
     return Layout(Box(left, top, right - left, bottom - top), tuple(grid.boxes), tuple(grid.lanes), tuple(routes))
 
 
