@@ -1,0 +1,275 @@
+"""Pictures: one execution as columns of events and labelled arrows, before anybody decides how it is drawn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import Access, Order, Proxy, Scope
+from gpudiy.litmus.condition import AddressOf, Value
+from gpudiy.litmus.instruction import Atomic, Barrier, Fence, FenceKind, Instruction, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.instruction_text import instruction_text, number_text
+from gpudiy.litmus.scope_tree import ScopeTree
+from gpudiy.models.algebra import Algebra
+from gpudiy.models.event import Event
+from gpudiy.models.skeleton import Skeleton
+
+FORMAT = "gpudiy-witness"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An event: where it stands, its letter, its label, and the instruction it comes from.
+
+    An initial write stands in no column, has no letter and comes from no instruction.
+    """
+
+    event: int
+    column: int | None
+    row: int
+    name: str
+    label: str
+    instruction: str
+    highlighted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Arrow:
+    """A pair of a relation, between the events of two nodes."""
+
+    relation: str
+    source: int
+    target: int
+    highlighted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One execution; node i shows event i, and a column is the header of a thread."""
+
+    title: str
+    columns: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    arrows: tuple[Arrow, ...]
+    note: str = ""
+
+
+def picture_of(
+    skeleton: Skeleton,
+    rf: int,
+    co: int,
+    extra: Mapping[str, int],
+    title: str,
+    highlight: Sequence[int] = (),
+    *,
+    events: Sequence[Event] | None = None,
+    steps: Sequence[str] = (),
+    note: str = "",
+) -> Picture:
+    """The picture of an execution of `skeleton`; relations are ints of its algebra.
+
+    `events` are the events with the values of this execution, if the skeleton was made from another run of the same
+    shape. `highlight` is a cycle of events, each related to the next and the last to the first; `steps`, if given,
+    names the relation of each step. A step that no arrow shows gets one.
+    """
+    shown = skeleton.events if events is None else events
+    if len(shown) != len(skeleton.events):
+        raise ValueError(f"{len(shown)} events given for an execution of {len(skeleton.events)}")
+    if steps and len(steps) != len(highlight):
+        raise ValueError(f"{len(steps)} steps given for a cycle of {len(highlight)} events")
+    whole = _relations(skeleton, rf, co, extra)
+    drawn = _reduced(skeleton, whole)
+    cycle = _cycle(skeleton.algebra, whole, highlight, steps)
+    pairs = {(name, *pair): None for name, relation in drawn.items() for pair in skeleton.algebra.pairs(relation)}
+    pairs.update(dict.fromkeys(cycle))
+    arrows = tuple(Arrow(*pair, highlighted=pair in cycle) for pair in pairs)
+    columns = tuple(_header(skeleton.test.scope_tree, thread) for thread in range(len(skeleton.test.threads)))
+    return Picture(title, columns, tuple(_nodes(shown, highlight)), arrows, note)
+
+
+def label_of(event: Event) -> str:
+    """What an event does, in a few characters: `W.cg x=1`, `R.acquire.gpu y=0`, `F.sc.gpu`, `B.sync 1`."""
+    match event.instruction:
+        case Fence(kind=FenceKind.MEMBAR, scope=scope):
+            return f"F.membar.{'gl' if scope is Scope.GPU else scope.word}"
+        case Fence(kind=kind, scope=scope):
+            return f"F.{kind}.{scope.word}"
+        case ProxyFence(kind=kind):
+            return f"F.proxy.{kind}"
+        case Barrier(mode=mode):
+            count = "" if event.count is None else f",{event.count}"
+            return f"B.{mode} {event.meeting[1]}{count}"
+    place = "" if event.variable == event.location else f" (at {event.location})"
+    return f"{event.kind}{_attributes(event.instruction)} {event.variable}={_value_text(event.value)}{place}"
+
+
+def to_json(picture: Picture) -> str:
+    """The picture as JSON.
+
+    An object with `format` ("gpudiy-witness"), `version` (1), `title`, `note`, and three lists. `columns`: the headers
+    of the threads. `events`: each with `event` (its number, counted from 0 in this order), `column` (the thread, or
+    null for an initial write), `row` (its position there), `name` (its letter, or ""), `label`, `instruction` (PTX, or
+    ""), `highlighted`. `arrows`: each with `relation`, `source` and `target` (numbers of events), `highlighted`.
+    """
+    return json.dumps(
+        {
+            "format": FORMAT, "version": VERSION, "title": picture.title, "note": picture.note,
+            "columns": list(picture.columns),
+            "events": [{key: getattr(node, key) for key in Node.__slots__} for node in picture.nodes],
+            "arrows": [{key: getattr(arrow, key) for key in Arrow.__slots__} for arrow in picture.arrows],
+        },
+        indent=2, ensure_ascii=False,
+    ) + "\n"  # fmt: skip
+
+
+def from_json(text: str) -> Picture:
+    """The picture that `to_json` wrote; ValueError if the text is anything else."""
+    data = json.loads(text)
+    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
+        raise ValueError(f"not a picture: expected an object with format {FORMAT!r} and version {VERSION}")
+    try:
+        nodes = tuple(Node(**node) for node in data["events"])
+        arrows = tuple(Arrow(**arrow) for arrow in data["arrows"])
+        picture = Picture(data["title"], tuple(data["columns"]), nodes, arrows, data["note"])
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a picture: {error}") from error
+    numbers = range(len(nodes))
+    if [node.event for node in nodes] != list(numbers):
+        raise ValueError("not a picture: the events are not numbered 0, 1, …")
+    if any(node.column not in (None, *range(len(picture.columns))) for node in nodes):
+        raise ValueError("not a picture: an event stands in no column")
+    if any(end not in numbers for arrow in arrows for end in (arrow.source, arrow.target)):
+        raise ValueError("not a picture: an arrow ends at no event")
+    return picture
+
+
+def _relations(skeleton: Skeleton, rf: int, co: int, extra: Mapping[str, int]) -> dict[str, int]:
+    """All pairs of all relations, what says most about a pair first."""
+    a = skeleton.algebra
+    co = a.closure(co)
+    fr = a.compose(a.inverse(rf), co) & ~a.identity
+    known = {"rf": rf, "co": co, "fr": fr}
+    known.update((name, skeleton.static(name)) for name in ("rmw", "addr", "data", "ctrl"))
+    order = skeleton.static("po")
+    return {**known, **{name: pairs for name, pairs in extra.items() if name not in (*known, "po")}, "po": order}
+
+
+def _reduced(skeleton: Skeleton, relations: Mapping[str, int]) -> dict[str, int]:
+    """What is drawn: no pair that follows from others."""
+    a = skeleton.algebra
+    order = relations["po"]
+    drawn = {name: without_shortcuts(a, relation, order) for name, relation in relations.items()}
+    drawn["co"], drawn["po"] = without_shortcuts(a, relations["co"]), without_shortcuts(a, order)
+    # An atomic's read is always before its own write: rmw says so already.
+    drawn["fr"] = a.compose(a.inverse(relations["rf"]), drawn["co"]) & ~a.identity & ~relations["rmw"]
+    for name in ("rf", "rmw", "addr", "data"):
+        drawn[name] = relations[name]
+    # A branch decides about all that follows it: the first of these says so.
+    decided = a.compose(relations["ctrl"], order)
+    drawn["ctrl"] = relations["ctrl"] if decided & ~relations["ctrl"] else relations["ctrl"] & ~decided
+    return drawn
+
+
+def without_shortcuts(a: Algebra, relation: int, order: int = 0) -> int:
+    """As few pairs as the rest of a relation follows from; for a strict order its transitive reduction.
+
+    A pair follows from others by transitivity if the relation is transitive, and by a step of `order` (program order)
+    before or after it if the relation includes all that such steps make.
+    """
+    transitive, before, after = (
+        not longer & ~relation
+        for longer in (a.compose(relation, relation), a.compose(order, relation), a.compose(relation, order))
+    )
+
+    def following(pairs: int) -> int:
+        if before:
+            pairs |= a.compose(order, pairs)
+        if after:
+            pairs |= a.compose(pairs, order)
+        return a.closure(pairs) if transitive else pairs
+
+    # Among the events of a cycle more than one choice is possible: keep what joins threads.
+    inside = relation & (order | a.inverse(order))
+    loops = relation & a.identity
+    for part in (loops, inside, relation & ~inside & ~loops):
+        for pair in a.pairs(part):
+            rest = relation & ~a.pair(*pair)
+            if following(rest) & a.pair(*pair):
+                relation = rest
+    return relation
+
+
+def _cycle(
+    a: Algebra, relations: Mapping[str, int], highlight: Sequence[int], steps: Sequence[str]
+) -> set[tuple[str, int, int]]:
+    """The cycle as arrows: each step with its given name, or the first relation that has it."""
+    found = set()
+    for index, source in enumerate(highlight):
+        target = highlight[(index + 1) % len(highlight)]
+        pair = a.pair(source, target)
+        name = steps[index] if steps else next((name for name, pairs in relations.items() if pairs & pair), "cycle")
+        found.add((name, source, target))
+    return found
+
+
+def _nodes(events: Iterable[Event], highlight: Sequence[int]) -> Iterator[Node]:
+    rows: dict[int | None, int] = {}
+    letters = 0
+    for number, event in enumerate(events):
+        column = None if event.initial else event.thread
+        row = rows[column] = rows.get(column, -1) + 1
+        name, text = "", ""
+        if event.instruction is not None:
+            name, text = _letter(letters), instruction_text(event.instruction)
+            letters += 1
+        label = f"{name}: {label_of(event)}" if name else label_of(event)
+        yield Node(number, column, row, name, label, text, number in highlight)
+
+
+def _letter(number: int) -> str:
+    """a to z, then aa, ab, …"""
+    before, last = divmod(number, 26)
+    return (_letter(before - 1) if before else "") + chr(ord("a") + last)
+
+
+def _header(tree: ScopeTree, thread: int) -> str:
+    """The thread and the groups it stands in; those that tell no threads apart are left out, but for the CTA."""
+    placement, others = tree.placements[thread], tree.placements
+    groups = [f"cta {placement.cta}"]
+    if len({other.warp for other in others}) < len(others):
+        groups.insert(0, f"warp {placement.warp}")
+    if tree.has_clusters:
+        groups.append(f"cluster {placement.cluster}")
+    groups += [
+        f"{word} {number}"
+        for word, number, most in (
+            ("kernel", placement.kernel, max(other.kernel for other in others)),
+            ("device", placement.device, max(other.device for other in others)),
+        )
+        if most
+    ]
+    return f"P{thread}  ({', '.join(groups)})"
+
+
+def _attributes(instruction: Instruction | None) -> str:
+    match instruction:
+        case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
+            return "".join(f".{word}" for word in _words(access))
+    return ""
+
+
+def _words(access: Access) -> Iterator[str]:
+    if access.proxy is not Proxy.GENERIC:
+        yield access.proxy
+    if access.order is not Order.WEAK:
+        yield access.order
+    if access.scope is not None:
+        yield access.scope.word
+    if access.cache is not None:
+        yield access.cache
+
+
+def _value_text(value: Value) -> str:
+    return f"&{value.variable}" if isinstance(value, AddressOf) else number_text(value)
