@@ -16,6 +16,7 @@ from gpudiy.diy.cycle import Limits
 from gpudiy.diy.generator import Generator, Recipe, Trees
 from gpudiy.diy.vocabulary import parse_edges, resolved
 from gpudiy.litmus import Test, read_test
+from gpudiy.models import library
 from gpudiy.models.cat_compile import CompiledCheck, Model, Stage, compile_cat
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.verdict import Engine, decide, outcomes
@@ -77,7 +78,7 @@ def main() -> int:
     tests = family()
     print(f"{len(tests)} tests of four threads, one core, CPU time, model compilation included")
     for name in model_names():
-        load_model.cache_clear()
+        library._compiled.cache_clear()
         verdicts = len(tests) / timed(lambda name=name: [decide(test, load_model(name)) for test in tests])  # type: ignore[misc]
         every = len(tests) / timed(lambda name=name: [outcomes(test, load_model(name)) for test in tests])  # type: ignore[misc]
         line = f"{name:<26}{verdicts:7,.0f} verdicts/s {every:7,.0f} tests/s with all outcomes"
