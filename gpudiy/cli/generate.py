@@ -72,6 +72,14 @@ _size.__name__ = "number from 1 to 20"  # what argparse calls it in its message
 
 
 def run(arguments: Namespace) -> int:
+    gc.disable()  # tests are made of strings and of parts that stay: there is nothing to collect
+    try:
+        return _run(arguments)
+    finally:
+        gc.enable()
+
+
+def _run(arguments: Namespace) -> int:
     if arguments.list:
         from gpudiy.cli.edge_table import print_tables
 
@@ -107,12 +115,8 @@ def _made(generator: Generator, arguments: Namespace) -> int:
         print(count)
         return count
     done = 0
-    gc.disable()  # a test is made of strings and of parts that stay: there is nothing to collect
-    try:
-        for _ in stream_progress(_written(generator.blueprints(), arguments.output), "tests", arguments.quiet):
-            done += 1
-    finally:
-        gc.enable()
+    for _ in stream_progress(_written(generator.blueprints(), arguments.output), "tests", arguments.quiet):
+        done += 1
     if arguments.output != "-" and not arguments.quiet and done:
         print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")
     return done
@@ -137,7 +141,6 @@ def _recipe(arguments: Namespace) -> Recipe:
     from gpudiy.diy.cycle import fault_of_cycle
     from gpudiy.diy.edge import LEVELS
     from gpudiy.diy.generator import Trees
-    from gpudiy.diy.pattern import agrees, parse_pattern
     from gpudiy.diy.vocabulary import parse_edges
 
     recipe = _chosen(arguments)
@@ -154,11 +157,15 @@ def _recipe(arguments: Namespace) -> Recipe:
             raise ValueError(f"--levels: {arguments.levels!r} has other letters than {LEVELS}")
         recipe = replace(recipe, levels=arguments.levels)
     if arguments.exclude is not None:
+        from gpudiy.diy.pattern import agrees
+
         banned = parse_edges(arguments.exclude, "--exclude").edges
         kept = tuple(edge for edge in recipe.edges if not any(agrees(edge, one) for one in banned))
         cycles = tuple(c for c in recipe.cycles if not any(agrees(edge, one) for edge in c for one in banned))
         recipe = replace(recipe, edges=kept, cycles=cycles)
     if arguments.conform is not None:
+        from gpudiy.diy.pattern import parse_pattern
+
         recipe = replace(recipe, conform=parse_pattern(arguments.conform, "--conform"))
     return recipe
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpudiy.diy.cycle import Limits, changes_location, is_atomic, may_follow
 from gpudiy.diy.edge import LEVELS, MEANS, Communication, Edge, ProgramOrder
@@ -19,8 +19,7 @@ UNREACHABLE = 1 << 30
 Word = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Alphabet:
+class Alphabet(NamedTuple):
     """The edges a cycle may have, by rank, and the ranks of those it must have one of (none: no such wish)."""
 
     edges: tuple[Edge, ...]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiy.diy.blueprint import Blueprint, FilledThread
 from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, Limits
@@ -14,11 +14,13 @@ from gpudiy.diy.edge import LEVELS, Communication, Edge, End, ProgramOrder
 from gpudiy.diy.enumeration import Alphabet, Word, words
 from gpudiy.diy.layout import LOCATION_NAMES, Layout, layout_of
 from gpudiy.diy.naming import ThreadName, test_name, thread_name
-from gpudiy.diy.pattern import Pattern
 from gpudiy.diy.placement import Neighbourhood, PlacedThreads, all_trees, widest_tree
 from gpudiy.diy.thread_code import ThreadCode, observer_code, thread_code
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import Fence, FenceKind
+
+if TYPE_CHECKING:
+    from gpudiy.diy.pattern import Pattern
 
 REMEMBERED = 1 << 15  # parts of each kind kept; a family needs far fewer
 OBSERVER_FENCE = Fence(FenceKind.MEMBAR, Scope.SYS)
