@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EDGES = "Pod** MembarGld** Rfe Fre Coe"
-RUNS = 3
 
 
 @dataclass(frozen=True)
@@ -23,13 +22,14 @@ class Size:
 
     options: tuple[str, ...]
     tests: int
+    runs: int
     baseline: float | None = None
 
 
 SIZES = (
-    Size(("--safe", EDGES, "--edges", "8", "--threads", "4"), 611, 0.13),
-    Size(("--safe", f"{EDGES} MembarCtad**", "--edges", "10", "--threads", "5"), 19_035, 4.9),
-    Size(("--safe", f"{EDGES} MembarCtad** MembarSysd**", "--edges", "10", "--threads", "5"), 71_540),
+    Size(("--safe", EDGES, "--edges", "8", "--threads", "4"), 611, 5, 0.13),
+    Size(("--safe", f"{EDGES} MembarCtad**", "--edges", "10", "--threads", "5"), 19_035, 2, 4.9),
+    Size(("--safe", f"{EDGES} MembarCtad** MembarSysd**", "--edges", "10", "--threads", "5"), 71_540, 1),
 )
 
 
@@ -52,10 +52,10 @@ def measured(arguments: tuple[str, ...]) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, used.ru_stime, used.ru_maxrss / 1024)
 
 
-def best(arguments: tuple[str, ...], folder: Path | None = None) -> Cost:
+def best(arguments: tuple[str, ...], runs: int, folder: Path | None = None) -> Cost:
     """The cheapest of a few runs, each into a new directory."""
     costs = []
-    for _ in range(RUNS):
+    for _ in range(runs):
         if folder is None:
             costs.append(measured(arguments))
             continue
@@ -81,14 +81,14 @@ def main() -> None:
     print(
         "baseline: diy7 7.58, figures as published in the issue (611 tests 0.13 CPU s; 19,035 tests 4.9 CPU s, 48 MB)"
     )
-    best(SIZES[0].options)  # compiles what is not compiled yet
+    best(SIZES[0].options, 1)  # compiles what is not compiled yet
     peaks: list[float] = []
     for size in SIZES:
-        counted = best((*size.options, "--count"))
+        counted = best((*size.options, "--count"), size.runs)
         print(f"{size.tests:,} tests")
         print(f"  counted              {counted.seconds:7.2f} CPU s  {size.tests / counted.seconds:9,.0f} cycles/CPU s")
         for name, folder in folders.items():
-            cost = best(size.options, folder)
+            cost = best(size.options, size.runs, folder)
             print(
                 f"  written to {name:8}  {cost.seconds:7.2f} CPU s  {size.tests / cost.seconds:9,.0f} tests/CPU s"
                 f"  (system {cost.system:.2f} s)  peak {cost.megabytes:.1f} MB{ratio(size, cost.seconds)}"

@@ -58,6 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="-",
         help="write files and their indexes into DIR (default: one stream)",
     )
+    parser.add_argument("--index", metavar="FILE", help="write the index of the tests here too, also of a stream")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
 
 
@@ -115,20 +116,22 @@ def _made(generator: Generator, arguments: Namespace) -> int:
         print(count)
         return count
     done = 0
-    for _ in stream_progress(_written(generator.blueprints(), arguments.output), "tests", arguments.quiet):
+    for _ in stream_progress(_written(generator.blueprints(), arguments), "tests", arguments.quiet):
         done += 1
     if arguments.output != "-" and not arguments.quiet and done:
         print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")
     return done
 
 
-def _written(blueprints: Iterator[Blueprint], output: str) -> Iterator[Blueprint]:
-    from gpudiy.diy.writer import DirectoryWriter, write_stream
+def _written(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[Blueprint]:
+    from gpudiy.diy.writer import DirectoryWriter, write_index, write_stream
 
-    if output == "-":
+    if arguments.index is not None:
+        blueprints = write_index(blueprints, Path(arguments.index))
+    if arguments.output == "-":
         yield from write_stream(blueprints, sys.stdout)
         return
-    with DirectoryWriter(Path(output)) as writer:
+    with DirectoryWriter(Path(arguments.output)) as writer:
         for blueprint in blueprints:
             writer.write(blueprint)
             yield blueprint

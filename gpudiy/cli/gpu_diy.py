@@ -53,7 +53,7 @@ def _run(arguments: Namespace) -> int:
         return 0
     from gpudiy.cli.generate import run
 
-    nothing = dict.fromkeys(("exclude", "conform", "locations", "cycle", "family", "trees", "levels"))
+    nothing = dict.fromkeys(("exclude", "conform", "locations", "cycle", "family", "trees", "levels", "index"))
     return run(Namespace(**vars(arguments), **nothing, count=False, list=False))
 
 

@@ -58,7 +58,7 @@ class _Thread(NamedTuple):
     name: ThreadName
     level: int
     barriers: int
-    order: tuple[object, ...]
+    order: tuple[tuple[int, str], tuple[tuple[bool, str, str], Segment]]  # by shape, then by what is inside
 
 
 class _Plan(NamedTuple):
@@ -81,6 +81,7 @@ class Generator:
         spelt_out = [edge for cycle in recipe.cycles for edge in cycle]
         self.edges = tuple(sorted(dict.fromkeys([*recipe.edges, *spelt_out]), key=_edge_order))
         self.names = [edge.name for edge in self.edges]
+        self.external = [edge.external for edge in self.edges]
         self.kinds = _kinds(self.edges)
         self.threads: dict[Segment, _Thread] = {}
         self.plans: dict[tuple[int, ...], _Plan] = {}
@@ -140,12 +141,7 @@ class Generator:
         """The threads of a cycle in their classic order, their plan, and by how many threads the cycle can turn."""
         threads = self._segments(word)
         count = len(threads)
-        doubled = [thread.order for thread in threads] * 2
-        turns = [
-            ([o[0] for o in doubled[start : start + count]], [o[1] for o in doubled[start : start + count]], start)
-            for start in range(count)
-        ]
-        start = min(turns)[2] if count > 1 else 0
+        start = _classic_start(threads)
         threads = threads[start:] + threads[:start]
         turn = next((step for step in range(1, count) if threads[step:] + threads[:step] == threads), count)
         key = tuple([self.kinds[rank] for thread in threads for rank in thread.ranks])
@@ -157,10 +153,10 @@ class Generator:
 
     def _segments(self, word: Word) -> list[_Thread]:
         """The threads of a cycle: each ends where an external edge leaves it, a lone one where it leads back."""
-        edges = self.edges
-        cuts = [index + 1 for index, rank in enumerate(word) if edges[rank].external]
+        external = self.external
+        cuts = [index for index, rank in enumerate(word, 1) if external[rank]]
         if not cuts:
-            cuts = [next(i + 1 for i, rank in enumerate(word) if isinstance(edges[rank], Communication))]
+            cuts = [next(i for i, rank in enumerate(word, 1) if isinstance(self.edges[rank], Communication))]
         turned = word[cuts[-1] :] + word[: cuts[-1]]
         shift = len(word) - cuts[-1]
         ends = [cut + shift for cut in cuts[:-1]] + [len(word)]
@@ -219,6 +215,17 @@ class Generator:
 def blueprint_of_cycle(cycle: Cycle) -> Blueprint:
     """The test of one cycle, in the scope tree with its threads furthest apart."""
     return next(Generator(Recipe((), trees=Trees.ONE, cycles=(cycle,))).blueprints())
+
+
+def _classic_start(threads: list[_Thread]) -> int:
+    """The thread that comes first when a cycle is turned as its classic name wants it, ties broken by the suffix."""
+    shapes = [thread.order[0] for thread in threads]
+    first = min(shapes)
+    starts = [place for place, shape in enumerate(shapes) if shape == first]
+    if len(starts) == 1:
+        return starts[0]
+    words = [thread.order[1] for thread in threads]
+    return min(starts, key=lambda start: (shapes[start:] + shapes[:start], words[start:] + words[:start]))
 
 
 def _plan(cycle: Cycle) -> _Plan:

@@ -44,6 +44,14 @@ def test_a_directory_has_its_indexes(tmp_path: Path) -> None:
         assert set(row) == {"name", "cycle", "edges", "scope_tree", "memory_map", "content_hash"}
 
 
+def test_a_stream_can_have_an_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "--safe", EDGES, "--edges", "4", "--index", str(tmp_path / "index.jsonl")]) == 0
+    tests = list(read_tests(capsys.readouterr().out))
+    rows = [json.loads(line) for line in (tmp_path / "index.jsonl").read_text().splitlines()]
+    assert [row["content_hash"] for row in rows] == [content_hash(test) for test in tests]
+    assert [path.name for path in tmp_path.iterdir()] == ["index.jsonl"]
+
+
 def test_a_stream_holds_the_same_tests(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--safe", EDGES, "--edges", "4", "-o", "-"]) == 0
     tests = list(read_tests(capsys.readouterr().out))
