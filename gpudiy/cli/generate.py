@@ -195,8 +195,9 @@ def _recipe_of_edges(arguments: Namespace) -> Recipe:
     from gpudiy.diy.generator import Recipe, Trees
     from gpudiy.diy.vocabulary import EdgeNames, parse_edges, resolved
 
-    safe: EdgeNames = parse_edges(arguments.safe or "", "--safe")
-    relaxed: EdgeNames = parse_edges(arguments.relaxed or "", "--relaxed")
+    spelling = getattr(arguments, "spelling", {"safe": "--safe", "relaxed": "--relaxed"})  # gpu-diy has its own
+    safe: EdgeNames = parse_edges(arguments.safe or "", spelling["safe"])
+    relaxed: EdgeNames = parse_edges(arguments.relaxed or "", spelling["relaxed"])
     if not safe.edges and not relaxed.edges:
         raise ValueError("no edges are given")
     both = safe + relaxed

@@ -51,9 +51,13 @@ class Recipe:
 
 
 class _Thread(NamedTuple):
-    """A segment and what is known of it in every cycle."""
+    """A segment and what is known of it in every cycle.
+
+    `core` is what its code depends on: of the edge that leaves the thread only the access it starts at.
+    """
 
     ranks: Segment
+    core: tuple[Segment, int]
     edges: tuple[Edge, ...]
     name: ThreadName
     level: int
@@ -83,10 +87,11 @@ class Generator:
         self.names = [edge.name for edge in self.edges]
         self.external = [edge.external for edge in self.edges]
         self.kinds = _kinds(self.edges)
+        self.ends: dict[End, int] = {}
         self.threads: dict[Segment, _Thread] = {}
         self.plans: dict[tuple[int, ...], _Plan] = {}
-        self.codes: dict[tuple[Segment, tuple[int, ...]], ThreadCode] = {}
-        self.filled: dict[tuple[Segment, tuple[int, ...], int, tuple[str, ...]], FilledThread] = {}
+        self.codes: dict[tuple[object, ...], ThreadCode] = {}
+        self.filled: dict[tuple[object, ...], FilledThread] = {}
         self.places: dict[tuple[object, ...], tuple[PlacedThreads, ...]] = {}
         self.free = tuple(LEVELS.index(level) for level in LEVELS if level in recipe.levels)
 
@@ -173,7 +178,8 @@ class Generator:
             level = LEVELS.index(last.level) if isinstance(last, Communication) and last.external else -1
             barriers = sum(isinstance(edge, ProgramOrder) and edge.means.barrier for edge in edges)
             order = (name.rank, (name.word_rank, segment))
-            thread = self.threads[segment] = _Thread(segment, edges, name, level, barriers, order)
+            core = (segment[:-1], self.ends.setdefault(last.source, len(self.ends)))
+            thread = self.threads[segment] = _Thread(segment, core, edges, name, level, barriers, order)
         return thread
 
     def _trees(self, threads: Sequence[_Thread], plan: _Plan, turn: int) -> tuple[PlacedThreads, ...]:
@@ -192,14 +198,14 @@ class Generator:
 
     def _filled(self, thread: _Thread, plan: _Plan, number: int) -> FilledThread:
         values, locations = plan.values[number], plan.locations[number]
-        key = (thread.ranks, values, number, locations)
+        key = (thread.core, values, number, locations)
         filled = self.filled.get(key)
         if filled is None:
             _make_room(self.filled)
-            code = self.codes.get((thread.ranks, values))
+            code = self.codes.get((thread.core, values))
             if code is None:
                 _make_room(self.codes)
-                code = self.codes[thread.ranks, values] = thread_code(thread.edges, values)
+                code = self.codes[thread.core, values] = thread_code(thread.edges, values)
             filled = self.filled[key] = FilledThread(code, number, locations)
         return filled
 

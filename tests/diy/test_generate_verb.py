@@ -155,6 +155,26 @@ def test_the_list_of_names(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"Po-d-Wgl2-Rgl2", "Fr-c-gl2l2", "Rf-w-s.weak.weak"} <= set(names)
 
 
+def test_gpu_diy_names_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu_diy(["-gpu-safe", "Fr-c-gl2l3"]) == 2
+    assert "-gpu-safe:1:1: error: unknown edge 'Fr-c-gl2l3'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        gpu_diy([])
+    assert left.value.code == 2
+
+
+def test_gpu_diy_takes_the_limits_of_diy(tmp_path: Path) -> None:
+    options = ["-gpu-safe", "Pod** Rfe Fre Coe", "-gpu-relax", "MembarGldWW", "-size", "4", "-nprocs", "2", "-q"]
+    assert gpu_diy([*options, "-o", str(tmp_path)]) == 0
+    assert sorted((tmp_path / "@all").read_text().split()) == [
+        "2+2W+membar.gl+po.litmus",
+        "2+2W+membar.gls.litmus",
+        "MP+membar.gl+po.litmus",
+        "R+membar.gl+po.litmus",
+        "S+membar.gl+po.litmus",
+    ]
+
+
 def test_the_table_of_edges(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--list"]) == 0
     out = capsys.readouterr().out
