@@ -80,7 +80,7 @@ def parse_name(name: str, text: str = "", offset: int = 0, source: str = "<edges
     place = {"path": source, "line": line, "column": offset - start + 1, "source": lines[line - 1] or name}
     candidates = list(_candidates(name))
     if not candidates:
-        raise EdgeError(f"unknown edge {name!r}", hint=near_name(name, _known_names()), **place)  # type: ignore[arg-type]
+        raise EdgeError(f"unknown edge {name!r}", hint=_hint(name), **place)  # type: ignore[arg-type]
     edges = [edge for edge in candidates if fault_of(edge) is None]
     if not edges:
         fault = fault_of(candidates[0])
@@ -272,6 +272,13 @@ def outline() -> Iterator[tuple[str, str, str]]:
             if means.operation is not None:
                 shorthand = f"Rmw{means.operation.capitalize()}"
             yield order.name, shorthand, order.meaning
+
+
+def _hint(name: str) -> str | None:
+    """A near name; one that differs in upper and lower case only is nearest."""
+    known = _known_names()
+    alike = [word for word in known if word.lower() == name.lower()]
+    return near_name(alike[0] if alike else name, known)
 
 
 def _known_names() -> list[str]:
