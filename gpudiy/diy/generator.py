@@ -86,6 +86,7 @@ class Generator:
         self.edges = tuple(sorted(dict.fromkeys([*recipe.edges, *spelt_out]), key=_edge_order))
         self.names = [edge.name for edge in self.edges]
         self.external = [edge.external for edge in self.edges]
+        self.spaces = [edge.source.space for edge in self.edges]
         self.kinds = _kinds(self.edges)
         self.ends: dict[End, int] = {}
         self.threads: dict[Segment, _Thread] = {}
@@ -135,7 +136,7 @@ class Generator:
         ranks = [rank for thread in threads for rank in thread.ranks]
         filled = [self._filled(thread, plan, number) for number, thread in enumerate(threads)]
         filled += self._observers(ranks, plan, len(threads))
-        spaces = "".join([self.edges[ranks[index]].source.space for index in plan.samples])
+        spaces = "".join([self.spaces[ranks[index]] for index in plan.samples])
         mapped = "-" + "".join(map("".join, zip(plan.names, spaces, strict=True))) if "s" in spaces else ""
         name = test_name([thread.name for thread in threads])
         edges = tuple([self.names[rank] for rank in ranks])
@@ -148,7 +149,9 @@ class Generator:
         count = len(threads)
         start = _classic_start(threads)
         threads = threads[start:] + threads[:start]
-        turn = next((step for step in range(1, count) if threads[step:] + threads[:step] == threads), count)
+        turn = count
+        if threads.count(threads[0]) > 1:
+            turn = next((step for step in range(1, count) if threads[step:] + threads[:step] == threads), count)
         key = tuple([self.kinds[rank] for thread in threads for rank in thread.ranks])
         plan = self.plans.get(key)
         if plan is None:
@@ -212,7 +215,7 @@ class Generator:
     def _observers(self, ranks: Sequence[int], plan: _Plan, first: int) -> list[FilledThread]:
         found: list[FilledThread] = []
         for number, (location, values) in enumerate(plan.layout.observers, first):
-            space = self.edges[ranks[plan.samples[location]]].source.space
+            space = self.spaces[ranks[plan.samples[location]]]
             code = observer_code(End("R", space, ".volatile"), values, OBSERVER_FENCE)
             found.append(FilledThread(code, number, (plan.names[location],) * len(values)))
         return found
