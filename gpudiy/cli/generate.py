@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
@@ -57,6 +58,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="-",
         help="write files and their indexes into DIR (default: one stream)",
     )
+    parser.add_argument("--index", metavar="FILE", help="write the index of the tests here too, also of a stream")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
 
 
@@ -71,6 +73,14 @@ _size.__name__ = "number from 1 to 20"  # what argparse calls it in its message
 
 
 def run(arguments: Namespace) -> int:
+    gc.disable()  # tests are made of strings and of parts that stay: there is nothing to collect
+    try:
+        return _run(arguments)
+    finally:
+        gc.enable()
+
+
+def _run(arguments: Namespace) -> int:
     if arguments.list:
         from gpudiy.cli.edge_table import print_tables
 
@@ -106,20 +116,22 @@ def _made(generator: Generator, arguments: Namespace) -> int:
         print(count)
         return count
     done = 0
-    for _ in stream_progress(_written(generator.blueprints(), arguments.output), "tests", arguments.quiet):
+    for _ in stream_progress(_written(generator.blueprints(), arguments), "tests", arguments.quiet):
         done += 1
     if arguments.output != "-" and not arguments.quiet and done:
         print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")
     return done
 
 
-def _written(blueprints: Iterator[Blueprint], output: str) -> Iterator[Blueprint]:
-    from gpudiy.diy.writer import DirectoryWriter, write_stream
+def _written(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[Blueprint]:
+    from gpudiy.diy.writer import DirectoryWriter, write_index, write_stream
 
-    if output == "-":
+    if arguments.index is not None:
+        blueprints = write_index(blueprints, Path(arguments.index))
+    if arguments.output == "-":
         yield from write_stream(blueprints, sys.stdout)
         return
-    with DirectoryWriter(Path(output)) as writer:
+    with DirectoryWriter(Path(arguments.output)) as writer:
         for blueprint in blueprints:
             writer.write(blueprint)
             yield blueprint
@@ -132,7 +144,6 @@ def _recipe(arguments: Namespace) -> Recipe:
     from gpudiy.diy.cycle import fault_of_cycle
     from gpudiy.diy.edge import LEVELS
     from gpudiy.diy.generator import Trees
-    from gpudiy.diy.pattern import agrees, parse_pattern
     from gpudiy.diy.vocabulary import parse_edges
 
     recipe = _chosen(arguments)
@@ -149,11 +160,15 @@ def _recipe(arguments: Namespace) -> Recipe:
             raise ValueError(f"--levels: {arguments.levels!r} has other letters than {LEVELS}")
         recipe = replace(recipe, levels=arguments.levels)
     if arguments.exclude is not None:
+        from gpudiy.diy.pattern import agrees
+
         banned = parse_edges(arguments.exclude, "--exclude").edges
         kept = tuple(edge for edge in recipe.edges if not any(agrees(edge, one) for one in banned))
         cycles = tuple(c for c in recipe.cycles if not any(agrees(edge, one) for edge in c for one in banned))
         recipe = replace(recipe, edges=kept, cycles=cycles)
     if arguments.conform is not None:
+        from gpudiy.diy.pattern import parse_pattern
+
         recipe = replace(recipe, conform=parse_pattern(arguments.conform, "--conform"))
     return recipe
 
@@ -180,8 +195,9 @@ def _recipe_of_edges(arguments: Namespace) -> Recipe:
     from gpudiy.diy.generator import Recipe, Trees
     from gpudiy.diy.vocabulary import EdgeNames, parse_edges, resolved
 
-    safe: EdgeNames = parse_edges(arguments.safe or "", "--safe")
-    relaxed: EdgeNames = parse_edges(arguments.relaxed or "", "--relaxed")
+    spelling = getattr(arguments, "spelling", {"safe": "--safe", "relaxed": "--relaxed"})  # gpu-diy has its own
+    safe: EdgeNames = parse_edges(arguments.safe or "", spelling["safe"])
+    relaxed: EdgeNames = parse_edges(arguments.relaxed or "", spelling["relaxed"])
     if not safe.edges and not relaxed.edges:
         raise ValueError("no edges are given")
     both = safe + relaxed

@@ -19,7 +19,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Run gpu-diy and return its exit code: 0 tests were made, 1 there are none, 2 bad usage or an unknown edge."""
     from gpudiy.cli import guarded
 
-    return guarded(lambda: _run(_parser().parse_args(arguments)))
+    parser = _parser()
+    given = parser.parse_args(arguments)
+    if given.safe is None and given.relaxed is None and not given.names:
+        parser.error("give edges with -gpu-safe or -gpu-relax; -gpu-list prints them all")
+    return guarded(lambda: _run(given))
 
 
 def _parser() -> ArgumentParser:
@@ -53,8 +57,9 @@ def _run(arguments: Namespace) -> int:
         return 0
     from gpudiy.cli.generate import run
 
-    nothing = dict.fromkeys(("exclude", "conform", "locations", "cycle", "family", "trees", "levels"))
-    return run(Namespace(**vars(arguments), **nothing, count=False, list=False))
+    nothing = dict.fromkeys(("exclude", "conform", "locations", "cycle", "family", "trees", "levels", "index"))
+    spelling = {"safe": "-gpu-safe", "relaxed": "-gpu-relax"}
+    return run(Namespace(**vars(arguments), **nothing, count=False, list=False, spelling=spelling))
 
 
 def _print_names() -> None:

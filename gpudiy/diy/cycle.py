@@ -23,10 +23,6 @@ class Limits:
 DEFAULT_LIMITS = Limits()  # those of diy
 
 
-def cycle_text(cycle: Iterable[Edge]) -> str:
-    return " ".join(edge.name for edge in cycle)
-
-
 def composes(first: Edge, second: Edge) -> bool:
     """Whether the access that `first` ends at can be the one that `second` starts at."""
     shared = first.target

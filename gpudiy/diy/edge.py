@@ -20,7 +20,6 @@ LEVEL_MEANINGS = {
     "d": "between devices",
 }
 SPACES = {"g": Space.GLOBAL, "s": Space.SHARED}
-SPACE_LETTERS = {space: letter for letter, space in SPACES.items()}
 INSIDE_A_CTA = "itw"  # the levels that shared space can be reached across
 
 ATOMIC_MARK = ".atom"

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpudiy.diy.cycle import Limits, changes_location, is_atomic, may_follow
 from gpudiy.diy.edge import LEVELS, MEANS, Communication, Edge, ProgramOrder
 
-UNREACHABLE = 1 << 30
 Word = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Alphabet:
+class Alphabet(NamedTuple):
     """The edges a cycle may have, by rank, and the ranks of those it must have one of (none: no such wish)."""
 
     edges: tuple[Edge, ...]
@@ -166,8 +164,10 @@ def _turned(successors: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def _ways_back(first: int, predecessors: list[list[int]], most: int) -> dict[int, int]:
-    """How many steps at least lead from an edge back to `first`, over edges that are not smaller; what cannot return
-    within `most` edges is absent."""
+    """How many steps at least lead from an edge back to `first`, over edges that are not smaller.
+
+    What cannot return within `most` edges is absent.
+    """
     ways: dict[int, int] = {}
     frontier = [first]
     for steps in range(1, most + 1):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiy.diy.blueprint import Blueprint, FilledThread
 from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, Limits
@@ -14,11 +14,13 @@ from gpudiy.diy.edge import LEVELS, Communication, Edge, End, ProgramOrder
 from gpudiy.diy.enumeration import Alphabet, Word, words
 from gpudiy.diy.layout import LOCATION_NAMES, Layout, layout_of
 from gpudiy.diy.naming import ThreadName, test_name, thread_name
-from gpudiy.diy.pattern import Pattern
 from gpudiy.diy.placement import Neighbourhood, PlacedThreads, all_trees, widest_tree
 from gpudiy.diy.thread_code import ThreadCode, observer_code, thread_code
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import Fence, FenceKind
+
+if TYPE_CHECKING:
+    from gpudiy.diy.pattern import Pattern
 
 REMEMBERED = 1 << 15  # parts of each kind kept; a family needs far fewer
 OBSERVER_FENCE = Fence(FenceKind.MEMBAR, Scope.SYS)
@@ -49,14 +51,18 @@ class Recipe:
 
 
 class _Thread(NamedTuple):
-    """A segment and what is known of it in every cycle."""
+    """A segment and what is known of it in every cycle.
+
+    `core` is what its code depends on: of the edge that leaves the thread only the access it starts at.
+    """
 
     ranks: Segment
+    core: tuple[Segment, int]
     edges: tuple[Edge, ...]
     name: ThreadName
     level: int
     barriers: int
-    order: tuple[object, ...]
+    order: tuple[tuple[int, str], tuple[tuple[bool, str, str], Segment]]  # by shape, then by what is inside
 
 
 class _Plan(NamedTuple):
@@ -79,11 +85,14 @@ class Generator:
         spelt_out = [edge for cycle in recipe.cycles for edge in cycle]
         self.edges = tuple(sorted(dict.fromkeys([*recipe.edges, *spelt_out]), key=_edge_order))
         self.names = [edge.name for edge in self.edges]
+        self.external = [edge.external for edge in self.edges]
+        self.spaces = [edge.source.space for edge in self.edges]
         self.kinds = _kinds(self.edges)
+        self.ends: dict[End, int] = {}
         self.threads: dict[Segment, _Thread] = {}
         self.plans: dict[tuple[int, ...], _Plan] = {}
-        self.codes: dict[tuple[Segment, tuple[int, ...]], ThreadCode] = {}
-        self.filled: dict[tuple[Segment, tuple[int, ...], int, tuple[str, ...]], FilledThread] = {}
+        self.codes: dict[tuple[object, ...], ThreadCode] = {}
+        self.filled: dict[tuple[object, ...], FilledThread] = {}
         self.places: dict[tuple[object, ...], tuple[PlacedThreads, ...]] = {}
         self.free = tuple(LEVELS.index(level) for level in LEVELS if level in recipe.levels)
 
@@ -127,7 +136,7 @@ class Generator:
         ranks = [rank for thread in threads for rank in thread.ranks]
         filled = [self._filled(thread, plan, number) for number, thread in enumerate(threads)]
         filled += self._observers(ranks, plan, len(threads))
-        spaces = "".join([self.edges[ranks[index]].source.space for index in plan.samples])
+        spaces = "".join([self.spaces[ranks[index]] for index in plan.samples])
         mapped = "-" + "".join(map("".join, zip(plan.names, spaces, strict=True))) if "s" in spaces else ""
         name = test_name([thread.name for thread in threads])
         edges = tuple([self.names[rank] for rank in ranks])
@@ -138,14 +147,11 @@ class Generator:
         """The threads of a cycle in their classic order, their plan, and by how many threads the cycle can turn."""
         threads = self._segments(word)
         count = len(threads)
-        doubled = [thread.order for thread in threads] * 2
-        turns = [
-            ([o[0] for o in doubled[start : start + count]], [o[1] for o in doubled[start : start + count]], start)
-            for start in range(count)
-        ]
-        start = min(turns)[2] if count > 1 else 0
+        start = _classic_start(threads)
         threads = threads[start:] + threads[:start]
-        turn = next((step for step in range(1, count) if threads[step:] + threads[:step] == threads), count)
+        turn = count
+        if threads.count(threads[0]) > 1:
+            turn = next((step for step in range(1, count) if threads[step:] + threads[:step] == threads), count)
         key = tuple([self.kinds[rank] for thread in threads for rank in thread.ranks])
         plan = self.plans.get(key)
         if plan is None:
@@ -155,10 +161,10 @@ class Generator:
 
     def _segments(self, word: Word) -> list[_Thread]:
         """The threads of a cycle: each ends where an external edge leaves it, a lone one where it leads back."""
-        edges = self.edges
-        cuts = [index + 1 for index, rank in enumerate(word) if edges[rank].external]
+        external = self.external
+        cuts = [index for index, rank in enumerate(word, 1) if external[rank]]
         if not cuts:
-            cuts = [next(i + 1 for i, rank in enumerate(word) if isinstance(edges[rank], Communication))]
+            cuts = [next(i for i, rank in enumerate(word, 1) if isinstance(self.edges[rank], Communication))]
         turned = word[cuts[-1] :] + word[: cuts[-1]]
         shift = len(word) - cuts[-1]
         ends = [cut + shift for cut in cuts[:-1]] + [len(word)]
@@ -175,7 +181,8 @@ class Generator:
             level = LEVELS.index(last.level) if isinstance(last, Communication) and last.external else -1
             barriers = sum(isinstance(edge, ProgramOrder) and edge.means.barrier for edge in edges)
             order = (name.rank, (name.word_rank, segment))
-            thread = self.threads[segment] = _Thread(segment, edges, name, level, barriers, order)
+            core = (segment[:-1], self.ends.setdefault(last.source, len(self.ends)))
+            thread = self.threads[segment] = _Thread(segment, core, edges, name, level, barriers, order)
         return thread
 
     def _trees(self, threads: Sequence[_Thread], plan: _Plan, turn: int) -> tuple[PlacedThreads, ...]:
@@ -194,21 +201,21 @@ class Generator:
 
     def _filled(self, thread: _Thread, plan: _Plan, number: int) -> FilledThread:
         values, locations = plan.values[number], plan.locations[number]
-        key = (thread.ranks, values, number, locations)
+        key = (thread.core, values, number, locations)
         filled = self.filled.get(key)
         if filled is None:
             _make_room(self.filled)
-            code = self.codes.get((thread.ranks, values))
+            code = self.codes.get((thread.core, values))
             if code is None:
                 _make_room(self.codes)
-                code = self.codes[thread.ranks, values] = thread_code(thread.edges, values)
+                code = self.codes[thread.core, values] = thread_code(thread.edges, values)
             filled = self.filled[key] = FilledThread(code, number, locations)
         return filled
 
     def _observers(self, ranks: Sequence[int], plan: _Plan, first: int) -> list[FilledThread]:
         found: list[FilledThread] = []
         for number, (location, values) in enumerate(plan.layout.observers, first):
-            space = self.edges[ranks[plan.samples[location]]].source.space
+            space = self.spaces[ranks[plan.samples[location]]]
             code = observer_code(End("R", space, ".volatile"), values, OBSERVER_FENCE)
             found.append(FilledThread(code, number, (plan.names[location],) * len(values)))
         return found
@@ -217,6 +224,17 @@ class Generator:
 def blueprint_of_cycle(cycle: Cycle) -> Blueprint:
     """The test of one cycle, in the scope tree with its threads furthest apart."""
     return next(Generator(Recipe((), trees=Trees.ONE, cycles=(cycle,))).blueprints())
+
+
+def _classic_start(threads: list[_Thread]) -> int:
+    """The thread that comes first when a cycle is turned as its classic name wants it, ties broken by the suffix."""
+    shapes = [thread.order[0] for thread in threads]
+    first = min(shapes)
+    starts = [place for place, shape in enumerate(shapes) if shape == first]
+    if len(starts) == 1:
+        return starts[0]
+    words = [thread.order[1] for thread in threads]
+    return min(starts, key=lambda start: (shapes[start:] + shapes[:start], words[start:] + words[:start]))
 
 
 def _plan(cycle: Cycle) -> _Plan:

@@ -61,8 +61,11 @@ def layout_of(cycle: Cycle) -> Layout:
 
 
 def _first_of_a_location(cycle: Cycle) -> int:
-    """An access where a location starts. With one location only, some program order must run against the order of the
-    location for there to be a cycle at all: it is the first that may be relaxed."""
+    """An access where a location starts.
+
+    With one location only, some program order must run against the order of its accesses for there to be a cycle at
+    all: it is the first that may be relaxed.
+    """
     for index in range(len(cycle)):
         if changes_location(cycle[index - 1]):
             return index
@@ -80,8 +83,10 @@ def _number_writes(cycle: Cycle, run: Sequence[int], values: list[int]) -> int:
 
 
 def _untold(cycle: Cycle, run: Sequence[int], values: list[int], last: int) -> tuple[int, ...]:
-    """The values whose order an observer must see: those of writes that a Co or Fr of the cycle puts in order, unless
-    the later one is the last of all."""
+    """The values whose order an observer must see.
+
+    They are those of writes that a Co or Fr of the cycle puts in order, unless the later one is the last of all.
+    """
     seen: set[int] = set()
     for index in run[:-1]:
         edge = cycle[index]

@@ -34,7 +34,7 @@ Declared = dict[str, tuple[ScalarType, int | None]]  # type, and the access whos
 
 
 class NormalForm(NamedTuple):
-    """`%s` in `tokens` stands for a location, those of the accesses `places` in turn; `names` are those of registers."""
+    """`%s` in `tokens` stands for a location, those of the accesses `places` in turn; `names` are of registers."""
 
     tokens: str
     places: tuple[int, ...]

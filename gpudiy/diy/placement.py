@@ -49,7 +49,7 @@ def all_trees(neighbourhood: Neighbourhood) -> tuple[PlacedThreads, ...]:
     found = [
         separation
         for separation in _separations(neighbourhood.levels, neighbourhood.free, count)
-        if _is_smallest(separation, neighbourhood.turn) and _barriers_meet(separation, neighbourhood.barriers)
+        if _stands_for_its_turns(separation, neighbourhood.turn) and _barriers_meet(separation, neighbourhood.barriers)
     ]
     return tuple(_placed(separation, neighbourhood.observed) for separation in sorted(found, reverse=True))
 
@@ -107,12 +107,12 @@ def _allowed(levels: Sequence[int], free: Sequence[int], thread: int, other: int
     return list(fixed) if len(fixed) == 1 else ()
 
 
-def _is_smallest(separation: Separation, turn: int) -> bool:
+def _stands_for_its_turns(separation: Separation, turn: int) -> bool:
     """Of the trees that turns make out of each other, one stands for all."""
     count = len(separation)
     if not 0 < turn < count:
         return True
-    mine = _flat(separation, 0)
+    mine = _flat(separation, 0)  # the widest stands for all, so that plain trees keep their plain names
     return all(mine >= _flat(separation, start) for start in range(turn, count, turn))
 
 

@@ -36,11 +36,11 @@ MARK = (
 )
 END = rf"([RW*])([gs*]?)({MARK}?)"
 RELATION = r"(Rf|Fr|Co|Ws)"
-LONG_COMMUNICATION = re.compile(rf"{RELATION}-([{INTERNAL}{LEVELS}*])(?:-([gs*])(?:({MARK})({MARK}))?)?")
-SHORT_COMMUNICATION = re.compile(rf"{RELATION}([ei])")
-LONG_ORDER = re.compile(rf"([A-Z*][\w.+*]*)-([sd*])-{END}-{END}")
-SHORT_ORDER = re.compile(r"([A-Z][A-Za-z*]*?)([sd*])([RW*]{1,2})")
-SHORT_ATOMIC = re.compile(r"Rmw(Cas|Exch|Add|\*)?")
+LONG_COMMUNICATION = rf"{RELATION}-([{INTERNAL}{LEVELS}*])(?:-([gs*])(?:({MARK})({MARK}))?)?"
+SHORT_COMMUNICATION = rf"{RELATION}([ei])"
+LONG_ORDER = rf"([A-Z*][\w.+*]*)-([sd*])-{END}-{END}"
+SHORT_ORDER = r"([A-Z][A-Za-z*]*?)([sd*])([RW*]{1,2})"
+SHORT_ATOMIC = r"Rmw(Cas|Exch|Add|\*)?"
 WORD = re.compile(r"[^\s,]+")
 
 
@@ -80,29 +80,38 @@ def parse_name(name: str, text: str = "", offset: int = 0, source: str = "<edges
     place = {"path": source, "line": line, "column": offset - start + 1, "source": lines[line - 1] or name}
     candidates = list(_candidates(name))
     if not candidates:
-        raise EdgeError(f"unknown edge {name!r}", hint=near_name(name, _known_names()), **place)  # type: ignore[arg-type]
+        raise EdgeError(f"unknown edge {name!r}", hint=_hint(name), **place)  # type: ignore[arg-type]
     edges = [edge for edge in candidates if fault_of(edge) is None]
     if not edges:
         fault = fault_of(candidates[0])
         raise EdgeError(f"there is no edge {name!r}: {fault}", **place)  # type: ignore[arg-type]
-    return EdgeNames(tuple(dict.fromkeys(edges)), LONG_COMMUNICATION.fullmatch(name) is not None)
+    return EdgeNames(tuple(dict.fromkeys(edges)), "-" in name and isinstance(edges[0], Communication))
 
 
 def _candidates(name: str) -> Iterator[Edge]:
     """All edges that the name describes, possible or not; none if it is not a name."""
-    if match := LONG_COMMUNICATION.fullmatch(name):
-        yield from _communications(match[1], match[2], match[3] or "", match[4] or "", match[5] or "")
-    elif match := SHORT_COMMUNICATION.fullmatch(name):
+    if "-" in name:
+        yield from _long_candidates(name)
+    elif match := re.fullmatch(SHORT_COMMUNICATION, name):
         level = INTERNAL if match[2] == "i" else DEFAULT_LEVEL
         yield from _communications(match[1], level, "", "", "")
-    elif match := LONG_ORDER.fullmatch(name):
-        kinds = [means for means in MEANS.values() if fnmatchcase(means.name, match[1])]
-        yield from _orders(kinds, match[2], _ends(*match.group(3, 4, 5)), _ends(*match.group(6, 7, 8)))
-    elif match := SHORT_ATOMIC.fullmatch(name):
-        kinds = [MEANS[word] for word in MEANS if fnmatchcase(word, f"Rmw.{(match[1] or '*').lower()}")]
+    elif match := re.fullmatch(SHORT_ATOMIC, name):
+        kinds = [means for word, means in MEANS.items() if _fits(word, f"Rmw.{(match[1] or '*').lower()}")]
         yield from _orders(kinds, "s", [End("R")], [End("W")])
-    elif match := SHORT_ORDER.fullmatch(name):
+    elif match := re.fullmatch(SHORT_ORDER, name):
         yield from _short_orders(match[1], match[2], match[3])
+
+
+def _long_candidates(name: str) -> Iterator[Edge]:
+    if match := re.fullmatch(LONG_COMMUNICATION, name):
+        yield from _communications(match[1], match[2], match[3] or "", match[4] or "", match[5] or "")
+    elif match := re.fullmatch(LONG_ORDER, name):
+        kinds = [means for word, means in MEANS.items() if _fits(word, match[1])]
+        yield from _orders(kinds, match[2], _ends(*match.group(3, 4, 5)), _ends(*match.group(6, 7, 8)))
+
+
+def _fits(word: str, pattern: str) -> bool:
+    return fnmatchcase(word, pattern) if "*" in pattern else word == pattern
 
 
 def _communications(relation: str, level: str, space: str, left: str, right: str) -> Iterator[Edge]:
@@ -126,7 +135,7 @@ def _orders(kinds: list[Means], place: str, sources: list[End], targets: list[En
 
 
 def _short_orders(stem: str, place: str, directions: str) -> Iterator[Edge]:
-    kinds = [means for word, means in STEMS.items() if fnmatchcase(word, stem)]
+    kinds = [means for word, means in STEMS.items() if _fits(word, stem)]
     if all(means.dependency for means in kinds):
         if len(directions) == 2 and directions[0] not in "R*":
             return
@@ -263,6 +272,13 @@ def outline() -> Iterator[tuple[str, str, str]]:
             if means.operation is not None:
                 shorthand = f"Rmw{means.operation.capitalize()}"
             yield order.name, shorthand, order.meaning
+
+
+def _hint(name: str) -> str | None:
+    """A near name; one that differs in upper and lower case only is nearest."""
+    known = _known_names()
+    alike = [word for word in known if word.lower() == name.lower()]
+    return near_name(alike[0] if alike else name, known)
 
 
 def _known_names() -> list[str]:

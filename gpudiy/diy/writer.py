@@ -28,6 +28,19 @@ def write_stream(blueprints: Iterable[Blueprint], stream: TextIO) -> Iterator[Bl
         yield blueprint
 
 
+def write_index(blueprints: Iterable[Blueprint], file: Path) -> Iterator[Blueprint]:
+    """Write an index of the tests that pass, which appears when all have passed."""
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        with part.open("w", encoding="utf-8") as index:
+            for blueprint in blueprints:
+                index.write(index_line(blueprint))
+                yield blueprint
+        part.replace(file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 class DirectoryWriter:
     """Writes tests into a directory as `NAME.litmus`, and on leaving the list `@all` and the index `index.jsonl`."""
 

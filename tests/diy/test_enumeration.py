@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from corpus import diy_cycles, smallest_rotation
+from diy_corpus import diy_cycles, smallest_rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

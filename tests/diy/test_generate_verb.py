@@ -44,6 +44,14 @@ def test_a_directory_has_its_indexes(tmp_path: Path) -> None:
         assert set(row) == {"name", "cycle", "edges", "scope_tree", "memory_map", "content_hash"}
 
 
+def test_a_stream_can_have_an_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["generate", "--safe", EDGES, "--edges", "4", "--index", str(tmp_path / "index.jsonl")]) == 0
+    tests = list(read_tests(capsys.readouterr().out))
+    rows = [json.loads(line) for line in (tmp_path / "index.jsonl").read_text().splitlines()]
+    assert [row["content_hash"] for row in rows] == [content_hash(test) for test in tests]
+    assert [path.name for path in tmp_path.iterdir()] == ["index.jsonl"]
+
+
 def test_a_stream_holds_the_same_tests(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["generate", "--safe", EDGES, "--edges", "4", "-o", "-"]) == 0
     tests = list(read_tests(capsys.readouterr().out))
@@ -145,6 +153,26 @@ def test_the_list_of_names(capsys: pytest.CaptureFixture[str]) -> None:
     (line,) = capsys.readouterr().out.splitlines()
     names = line.split(",")
     assert {"Po-d-Wgl2-Rgl2", "Fr-c-gl2l2", "Rf-w-s.weak.weak"} <= set(names)
+
+
+def test_gpu_diy_names_its_own_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert gpu_diy(["-gpu-safe", "Fr-c-gl2l3"]) == 2
+    assert "-gpu-safe:1:1: error: unknown edge 'Fr-c-gl2l3'" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as left:
+        gpu_diy([])
+    assert left.value.code == 2
+
+
+def test_gpu_diy_takes_the_limits_of_diy(tmp_path: Path) -> None:
+    options = ["-gpu-safe", "Pod** Rfe Fre Coe", "-gpu-relax", "MembarGldWW", "-size", "4", "-nprocs", "2", "-q"]
+    assert gpu_diy([*options, "-o", str(tmp_path)]) == 0
+    assert sorted((tmp_path / "@all").read_text().split()) == [
+        "2+2W+membar.gl+po.litmus",
+        "2+2W+membar.gls.litmus",
+        "MP+membar.gl+po.litmus",
+        "R+membar.gl+po.litmus",
+        "S+membar.gl+po.litmus",
+    ]
 
 
 def test_the_table_of_edges(capsys: pytest.CaptureFixture[str]) -> None:

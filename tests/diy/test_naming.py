@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from corpus import diy_cycles, smallest_rotation
+from diy_corpus import diy_cycles, smallest_rotation
 
 from gpudiy.diy.cycle import Limits
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle

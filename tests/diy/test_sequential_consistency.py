@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from brute_force import shown_by_free_accesses, shown_by_sc
+from diy_brute_force import shown_by_free_accesses, shown_by_sc
 
 from gpudiy.diy.blueprint import Blueprint
 from gpudiy.diy.cycle import Limits

@@ -99,6 +99,7 @@ def test_every_name_of_the_outline_reads() -> None:
             "--safe:1:6: error: unknown edge 'Pod-x'\n  Rfe, Pod-x Fre\n       ^\n  did you mean 'Po-d-W-W'?",
         ),
         ("Po-d-Wg12-Rgl2", "--safe:1:1: error: unknown edge 'Po-d-Wg12-Rgl2'\n  Po-d-Wg12-Rgl2\n  ^\n  did you mean"),
+        ("podwr", "--safe:1:1: error: unknown edge 'podwr'\n  podwr\n  ^\n  did you mean 'PodWR'?"),
         ("Rfe\nPodWX", "--safe:2:1: error: unknown edge 'PodWX'\n  PodWX\n  ^\n  did you mean 'PodW"),
         ("Rf-c-s", "--safe:1:1: error: there is no edge 'Rf-c-s': shared space cannot be reached from another CTA"),
         ("DpDatadR", "--safe:1:1: error: there is no edge 'DpDatadR': data cannot join R to R"),
