@@ -45,8 +45,8 @@ class Stage(IntEnum):
 
 
 SETS = (
-    "_", "R", "W", "M", "F", "B", "IW", "RMW", "PF", "WEAK", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "VOL", "MEMBAR",
-    "CTA", "CLUSTER", "GPU", "SYS", "GEN", "TEX", "SUR", "CON",
+    "_", "R", "W", "M", "F", "B", "IW", "RMW", "RED", "PF", "WEAK", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "VOL",
+    "MEMBAR", "CTA", "CLUSTER", "GPU", "SYS", "GEN", "TEX", "SUR", "CON",
     "PF-ALIAS", "PF-GEN", "PF-TEX", "PF-SUR", "PF-CON",
 )  # fmt: skip
 RELATIONS = (
