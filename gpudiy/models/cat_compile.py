@@ -45,8 +45,8 @@ class Stage(IntEnum):
 
 
 SETS = (
-    "_", "R", "W", "M", "F", "B", "IW", "RMW", "PF", "WEAK", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "VOL", "MEMBAR",
-    "CTA", "CLUSTER", "GPU", "SYS", "GEN", "TEX", "SUR", "CON",
+    "_", "R", "W", "M", "F", "B", "IW", "RMW", "RED", "PF", "WEAK", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "VOL",
+    "MEMBAR", "CTA", "CLUSTER", "GPU", "SYS", "GEN", "TEX", "SUR", "CON",
     "PF-ALIAS", "PF-GEN", "PF-TEX", "PF-SUR", "PF-CON",
 )  # fmt: skip
 RELATIONS = (
@@ -284,6 +284,7 @@ class _Compiler:
             self.need(inner, True, "[…] takes a set", offset)
             return self.emit("identity", (inner,), False)
         if operator == "~":
+            self.need_growth(inner, offset)
             return self.emit("set complement" if inner.is_set else "complement", (inner,), inner.is_set)
         self.need(inner, False, f"{operator} takes a relation", offset)
         if operator == "*":
@@ -298,6 +299,8 @@ class _Compiler:
             return self.emit("product" if of_sets else "composition", (left, right), False)
         if left.is_set != right.is_set and not (self.is_empty(left) or self.is_empty(right)):
             raise self.file.source.error(f"{operator} of a set and a relation", offset)
+        if operator == "\\":
+            self.need_growth(right, offset)
         kind = {"|": "union", "&": "intersection", "\\": "difference"}[operator]
         return self.emit(kind, (left, right), left.is_set and right.is_set)
 
@@ -331,6 +334,11 @@ class _Compiler:
     def need(self, operand: Operand, is_set: bool, message: str, offset: int) -> None:
         if operand.is_set != is_set and not self.is_empty(operand):
             raise self.file.source.error(message, offset)
+
+    def need_growth(self, operand: Operand, offset: int) -> None:
+        """A recursive definition must grow with itself, or it would have no least fixed point."""
+        if operand.slot in self.looping:
+            raise self.file.source.error("a recursive definition takes away what it defines", offset)
 
     def emit(self, kind: str, operands: tuple[Operand, ...], is_set: bool) -> Operand:
         slots = tuple(operand.slot for operand in operands)

@@ -132,7 +132,12 @@ class _Formula:
         return Execution(self.skeleton, self.skeleton.with_values(values), rf, co, slots, tuple(outcome)), literals
 
     def _value_of(self, event: int, true: set[int]) -> Value:
-        return next(value for value, literal in self._written(event).items() if literal in true)
+        known = self.skeleton.events[event]
+        if known.initial:
+            return known.value
+        place = event - self.skeleton.starts[known.thread]
+        runs = zip(self.runs[known.thread], self.takes[known.thread], strict=True)
+        return next(trace.events[place].value for trace, take in runs if take in true)
 
     def expression(self, expression: Expression) -> int:
         circuit = self.circuit

@@ -207,6 +207,7 @@ def set_names(event: Event) -> list[str]:
                 "RMW",
                 _atomic_set(event.kind, access.order, isinstance(instruction, Reduce)),
                 PROXY_SETS[access.proxy],
+                *(["RED"] if isinstance(instruction, Reduce) else []),
             ]
         case Fence(kind=FenceKind.MEMBAR):
             names += ["MEMBAR", "SC"]

@@ -46,10 +46,12 @@ class SymbolicModel:
         self.slots[operation.result] = self.apply(operation.kind, operands)
 
     def _fixed_point(self, step: FixedPoint) -> None:
-        """As many rounds as there are events: no shortest derivation is longer."""
+        """Every round but the last adds a pair, so there are at most as many rounds as there can be pairs."""
         for variable in step.variables:
             self.slots[variable] = 0
-        for _ in range(self.algebra.size):
+        rounds = 0
+        while rounds <= sum(len(self.symbols(self.slots[variable])) for variable in step.variables):
+            rounds += 1
             for operation in step.body:
                 self._operate(operation)
             before = [self.slots[variable] for variable in step.variables]

@@ -1,0 +1,1 @@
+"""Tests of the models, and what they share: machines, random tests."""

@@ -1,0 +1,209 @@
+"""Random small tests for hypothesis: a few threads of a few instructions that often meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from litmus_strategies import scope_trees
+
+from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.condition import And, Condition, FinalRegister, FinalVariable, Quantifier
+from gpudiy.litmus.instruction import (
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    BarrierMode,
+    Branch,
+    Comparison,
+    Fence,
+    FenceKind,
+    Guard,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    ProxyFence,
+    ProxyFenceKind,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+    destination_of,
+)
+from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
+from gpudiy.litmus.scope_tree import ScopeTree
+from gpudiy.litmus.test import InitialMemory, RegisterDeclaration, Test
+
+S32, B32, B64 = ScalarType.S32, ScalarType.B32, ScalarType.B64
+HIGH = 0x80000000  # `and` with it gives 0 for all values here, but the result still depends on the register
+MEMBARS = (Scope.CTA, Scope.GPU, Scope.SYS)
+SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What the instructions of a random test may be."""
+
+    orders: bool = False  # relaxed, acquire, release, volatile accesses and fences of all kinds
+    proxies: bool = False  # aliases, accesses through other proxies and proxy fences
+    dependencies: bool = True
+    branches: bool = True
+    barriers: bool = False
+    counts: bool = False  # barriers with a count
+    one_cta: bool = False
+    threads: tuple[int, int] = (2, 3)
+    length: int = 3
+
+
+PLAIN = Vocabulary()
+
+
+@st.composite
+def small_tests(draw: st.DrawFn, vocabulary: Vocabulary = PLAIN) -> Test:
+    count = draw(st.integers(*vocabulary.threads))
+    variables = [MappedVariable("x"), MappedVariable("y")]
+    if vocabulary.proxies:
+        variables.append(MappedVariable("a", Space.GLOBAL, "x"))
+        variables.append(MappedVariable("t", Space.GLOBAL, "x", draw(st.sampled_from(list(Proxy)[1:]))))
+    length = vocabulary.length if count == 2 else max(1, vocabulary.length - 1)
+    threads = [_Thread(draw, vocabulary, variables).drawn(length) for _ in range(count)]
+    tree = ScopeTree.of([(n, 0, 0, 0, 0) for n in range(count)]) if vocabulary.one_cta else draw(scope_trees(count))
+    seen = [
+        FinalRegister(number, register.name)
+        for number, thread in enumerate(threads)
+        for register in dict.fromkeys(
+            destination_of(each) for each in thread if isinstance(each, (Load, Atomic)) and destination_of(each)
+        )
+    ]
+    written = {each.address.name for thread in threads for each in thread if isinstance(each, (Store, Atomic, Reduce))}
+    return Test(
+        name="random",
+        threads=tuple(threads),
+        registers=tuple(
+            RegisterDeclaration(number, name, type)
+            for number in range(count)
+            for name, type in (("r0", S32), ("r1", S32), ("r2", S32), ("q", S32), ("p", ScalarType.PRED))
+        ),
+        init=(InitialMemory("y", 1),) if draw(st.integers(0, 5)) == 0 else (),
+        scope_tree=tree,
+        memory_map=MemoryMap(tuple(variables)),
+        condition=Condition(Quantifier.EXISTS, And(())),
+        locations=(*seen, *(FinalVariable(name) for name in ("x", "y") if written)),
+    )
+
+
+class _Thread:
+    """Draws the instructions of one thread."""
+
+    def __init__(self, draw: st.DrawFn, vocabulary: Vocabulary, variables: list[MappedVariable]) -> None:
+        self.draw = draw
+        self.vocabulary = vocabulary
+        self.variables = variables
+        self.loaded: list[Register] = []
+
+    def drawn(self, length: int) -> tuple[Instruction, ...]:
+        kinds: list[Callable[[], list[Instruction]]] = [self.load, self.load, self.store, self.store, self.atomic]
+        kinds += [self.reduce, self.fence]
+        if self.vocabulary.barriers:
+            kinds.append(self.barrier)
+        if self.vocabulary.proxies:
+            kinds += [self.proxy_fence, self.proxy_fence]
+        if self.vocabulary.dependencies:
+            kinds.append(self.dependent)
+        if self.vocabulary.branches:
+            kinds += [self.guarded, self.jump]
+        thread: list[Instruction] = []
+        for _ in range(self.draw(st.integers(1, length))):
+            thread += self.draw(st.sampled_from(kinds))()
+        return tuple(thread)
+
+    def load(self) -> list[Instruction]:
+        variable = self.variable()
+        destination = Register(f"r{len(self.loaded) % 3}")
+        self.loaded.append(destination)
+        orders = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE)
+        return [Load(destination, Variable(variable.name), self.access(orders, variable.proxy))]
+
+    def store(self, source: Register | None = None) -> list[Instruction]:
+        variable = self.variable(stores=True)
+        orders = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE)
+        value = source or Immediate(self.draw(st.integers(1, 2)))
+        return [Store(Variable(variable.name), value, self.access(orders, variable.proxy))]
+
+    def atomic(self) -> list[Instruction]:
+        operation = self.draw(st.sampled_from([AtomicOperation.ADD, AtomicOperation.EXCH, AtomicOperation.CAS]))
+        sources = [Immediate(self.draw(st.integers(0, 2))) for _ in range(2 if operation == "cas" else 1)]
+        destination = Register(f"r{len(self.loaded) % 3}")
+        self.loaded.append(destination)
+        return [Atomic(operation, destination, self.generic(), tuple(sources), self.strong(operation))]
+
+    def reduce(self) -> list[Instruction]:
+        operation = self.draw(st.sampled_from([AtomicOperation.ADD, AtomicOperation.OR]))
+        return [Reduce(operation, self.generic(), (Immediate(self.draw(st.integers(1, 2))),), self.strong(operation))]
+
+    def fence(self) -> list[Instruction]:
+        kinds = list(FenceKind) if self.vocabulary.orders else [FenceKind.MEMBAR]
+        return [Fence(self.draw(st.sampled_from(kinds)), self.draw(st.sampled_from(MEMBARS)))]
+
+    def proxy_fence(self) -> list[Instruction]:
+        return [ProxyFence(self.draw(st.sampled_from(list(ProxyFenceKind)[:5])))]
+
+    def barrier(self) -> list[Instruction]:
+        counts = st.none() | st.integers(1, 3).map(Immediate) if self.vocabulary.counts else st.none()
+        mode = self.draw(st.sampled_from([BarrierMode.SYNC, BarrierMode.SYNC, BarrierMode.ARRIVE]))
+        return [Barrier(mode, Immediate(0), self.draw(counts))]
+
+    def dependent(self) -> list[Instruction]:
+        """A store of a value that depends on a read, or whose number only seems to."""
+        source = self.draw(st.sampled_from(self.loaded)) if self.loaded else Register("r0")
+        if self.draw(st.booleans()):
+            return self.store(source)
+        held = Register("q")
+        return [
+            Alu(AluOperation.AND, B32, held, (source, Immediate(HIGH))),
+            Alu(AluOperation.ADD, S32, held, (held, Immediate(1))),
+            *self.store(held),
+        ]
+
+    def compared(self) -> tuple[Instruction, Guard]:
+        source = self.draw(st.sampled_from(self.loaded)) if self.loaded else Register("r0")
+        comparison = self.draw(st.sampled_from([Comparison.EQ, Comparison.NE]))
+        setter = SetPredicate(comparison, S32, Register("p"), (source, Immediate(self.draw(st.integers(0, 1)))))
+        return setter, Guard(Register("p"), self.draw(st.booleans()))
+
+    def guarded(self) -> list[Instruction]:
+        setter, guard = self.compared()
+        store = self.store()[0]
+        assert isinstance(store, Store)
+        return [setter, Store(store.address, store.source, store.access, guard)]
+
+    def jump(self) -> list[Instruction]:
+        setter, guard = self.compared()
+        if any(isinstance(each, Label) for each in self.loaded) or self.draw(st.booleans()):
+            return self.guarded()
+        label = f"L{self.draw(st.integers(10**6, 10**9))}"
+        return [setter, Branch(label, guard), *self.store(), Label(label)]
+
+    def variable(self, stores: bool = False) -> MappedVariable:
+        able = [v for v in self.variables if not stores or v.proxy in (Proxy.GENERIC, Proxy.SURFACE)]
+        return self.draw(st.sampled_from(able))
+
+    def generic(self) -> Variable:
+        return Variable(self.draw(st.sampled_from([v.name for v in self.variables if v.proxy is Proxy.GENERIC])))
+
+    def access(self, orders: tuple[Order, ...], proxy: Proxy) -> Access:
+        if not self.vocabulary.orders:
+            return Access(S32, cache=CacheOperator.CG)
+        order = self.draw(st.sampled_from(orders))
+        return Access(S32, order, self.draw(st.sampled_from(SCOPES)) if order.takes_scope else None, proxy=proxy)
+
+    def strong(self, operation: AtomicOperation) -> Access:
+        type = S32 if operation is AtomicOperation.ADD else B32
+        orders = [Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL] if self.vocabulary.orders else []
+        order = self.draw(st.sampled_from(orders or [Order.RELAXED]))
+        return Access(type, order, self.draw(st.sampled_from(SCOPES)) if orders else Scope.GPU)

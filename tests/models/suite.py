@@ -1,0 +1,35 @@
+"""Our own suite: small tests with the verdicts that the definitions of the models give, derived by hand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from gpudiy.litmus.reader import read_test
+from gpudiy.litmus.test import Test
+
+FOLDER = Path(__file__).parent.parent / "data" / "models"
+EXPECT = re.compile(r"\(\* expect: (.*) \*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A test and the verdict of each model that was thought through."""
+
+    test: Test
+    expected: dict[str, str]
+
+
+@cache
+def load_suite() -> dict[str, Case]:
+    """The cases by the names of their files."""
+    cases = {}
+    for file in sorted(FOLDER.glob("*.litmus")):
+        text = file.read_text()
+        found = EXPECT.fullmatch(text.splitlines()[1])
+        assert found is not None, f"{file.name}: the second line must say what is expected"
+        expected = dict(entry.split() for entry in found[1].split(","))
+        cases[file.stem] = Case(read_test(text, str(file)), expected)
+    return cases

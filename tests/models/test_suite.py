@@ -1,0 +1,62 @@
+"""Every test of our own suite gets the verdict that was derived by hand, from both engines."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudiy.litmus.condition import holds
+from gpudiy.litmus.printer import print_test
+from gpudiy.models.library import load_model, model_names
+from gpudiy.models.trace import Undecidable
+from gpudiy.models.verdict import Engine, decide, outcomes
+from models.suite import FOLDER, load_suite
+
+CASES = load_suite()
+PROXIES = [name for name, case in CASES.items() if set(case.expected) == {"ptx-7.5"}]
+
+
+@pytest.mark.parametrize("engine", [Engine.SEARCH, Engine.SAT, Engine.AUTO])
+@pytest.mark.parametrize("name", CASES)
+def test_verdict(name: str, engine: Engine) -> None:
+    case = CASES[name]
+    found = {model: decide(case.test, load_model(model), engine).word for model in case.expected}
+    assert found == case.expected
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_outcomes_contain_the_verdict(name: str) -> None:
+    """The condition holds in some outcome exactly if it is allowed, and both engines list the same outcomes."""
+    case = CASES[name]
+    for model, word in case.expected.items():
+        by_search, by_sat = (
+            set(outcomes(case.test, load_model(model), engine)) for engine in (Engine.SEARCH, Engine.SAT)
+        )
+        assert by_search == by_sat
+        states = [dict(zip(case.test.observed, outcome, strict=True)) for outcome in by_search]
+        reached = any(holds(case.test.condition.expression, state.__getitem__) for state in states)
+        assert reached == (word == "allowed"), model
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_printed_canonically(name: str) -> None:
+    """But for the expectations on the second line, the files are as gpudiy prints them, and explained."""
+    lines = (FOLDER / f"{name}.litmus").read_text().splitlines(keepends=True)
+    assert "".join([lines[0], *lines[2:]]) == print_test(CASES[name].test)
+    assert CASES[name].test.name == name
+    assert CASES[name].test.doc
+
+
+def test_every_model_has_both_verdicts() -> None:
+    words: dict[str, set[str]] = {}
+    for case in CASES.values():
+        for model, word in case.expected.items():
+            words.setdefault(model, set()).add(word)
+    assert words == {model: {"allowed", "forbidden"} for model in model_names()}
+
+
+@pytest.mark.parametrize("name", [name for name in PROXIES if "alias" not in name])
+def test_proxies_have_no_meaning_elsewhere(name: str) -> None:
+    for model in model_names():
+        if model != "ptx-7.5":
+            with pytest.raises(Undecidable, match=f"the model {model} gives no meaning to"):
+                decide(CASES[name].test, load_model(model))
