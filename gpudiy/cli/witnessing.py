@@ -11,6 +11,8 @@ from gpudiy.models.trace import Undecidable
 from gpudiy.models.verdict import decide
 from gpudiy.models.witness import MissingTool, Picture, picture_of, write_witness
 
+BASIC = ("po", "po-loc", "rf", "co", "fr", "rmw", "addr", "data", "ctrl")
+
 
 def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
     """Draw the execution that decides one test under one model; bad input raises `LitmusError`."""
@@ -45,6 +47,10 @@ def picture_of_explanation(explanation: Explanation) -> Picture:
         for name, operand in verdict.model.named.items()
         if name in ("sync", "sc", "syncbar") and not operand.is_set
     }
+    for step in explanation.steps:
+        if step.relation not in BASIC:
+            pair = execution.skeleton.algebra.pair(step.source, step.target)
+            named[step.relation] = named.get(step.relation, 0) | pair
     if verdict.allowed:
         title = f"{verdict.test.name}: allowed by {verdict.model.name}"
     else:
