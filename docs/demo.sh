@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What gpudiy can do so far, from a test in the literature to three formats; results go to out/demo.
+# What gpudiy can do so far, on a machine without a GPU; results go to out/demo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
@@ -12,17 +12,32 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 say "1. A test of the literature: message passing through a compare-and-swap"
 gpudiy show docs/examples/mp-cas.litmus
 
-say "2. Every test here is read and checked"
-gpudiy check docs/examples/sb.litmus docs/examples/mp-cas.litmus docs/examples/mp-acquire.litmus tests/data/litmus/figures
-gpudiy check --json tests/data/litmus/figures > "$out/figures.jsonl"
+say "2. A family of tests, made from cycles of relaxation edges"
+gpudiy generate --family classic -o "$out/classic"
+gpudiy check "$out/classic"
 
-say "3. A broken one is refused, with its place"
-gpudiy check docs/examples/broken.litmus || true
+say "3. What four memory models say of it"
+gpudiy model "$out/classic" --models sc,tso,ptx-asplos15,ptx-6.0 --csv > "$out/classic.csv"
+head -5 "$out/classic.csv"
+gpudiy model "$out/classic" --models sc,tso,ptx-asplos15,ptx-6.0 | tail -1
 
-say "4. The same tests for other tools"
-gpudiy convert --to herd tests/data/litmus/figures -o "$out/herd"
+say "4. Why one of them is forbidden, and a picture of it"
+gpudiy model docs/examples/mp-acquire.litmus --explain
+gpudiy model docs/examples/mp-acquire.litmus --witness "$out/mp-acquire.svg"
+
+say "5. Where the models before and after Volta part, and what it takes to forbid an outcome"
+gpudiy model diff ptx-asplos15 ptx-6.0 --most 1 -o "$out/diff" || true
+gpudiy model minimal docs/examples/mp-cas.litmus --models ptx-asplos15
+
+say "6. The same tests for other tools"
+gpudiy convert --to herd "$out/classic" -o "$out/herd"
 gpudiy convert --to dat3m --modern docs/examples/sb.litmus docs/examples/mp-cas.litmus -o "$out/dat3m"
 cat "$out/dat3m/mp-cas.litmus"
 
-say "Results are in $out:"
-find "$out" -type f | sort
+say "7. A broken test is refused, with its place"
+gpudiy check docs/examples/broken.litmus || true
+
+say "What was found"
+echo "Message passing through a compare-and-swap is allowed by the model of GPUs before Volta: a lock built on it can"
+echo "read stale data. One membar.gl behind the compare-and-swap forbids it. Open $out/mp-acquire.svg for a picture."
+echo "All results are in $out: $(find "$out" -type f | wc -l) files."

@@ -35,6 +35,7 @@ def test_wheel(tmp_path: Path) -> None:
     assert "gpudiy/shipped_files/logs/thesis-figures.csv" in names
     assert "gpudiy/shipped_files/harness_templates/README.md" in names
     assert "optcheck/__init__.py" in names and "gpudiy/py.typed" in names
+    assert "gpudiy/models/library/ptx-6.0.cat" in names
     assert not [name for name in names if name.startswith(("tests", "bench", "docs"))]
 
 
@@ -46,6 +47,8 @@ def test_install_into_a_clean_environment(tmp_path: Path) -> None:
     assert run(binaries / "gpudiy", "--version", cwd=tmp_path).startswith("gpudiy ")
     figure = ROOT / "tests" / "data" / "litmus" / "figures" / "A.1-sb.litmus"
     assert run(binaries / "gpudiy", "convert", figure, cwd=tmp_path) == figure.read_text() + "\n"
+    assert "allowed" in run(binaries / "gpudiy", "model", figure, "--models", "tso", cwd=tmp_path)
+    assert run(binaries / "gpu-diy", "-gpu-safe", "Po-d-Wgl2-Rgl2 Fr-c-gl2l2", cwd=tmp_path / "clean")
     code = "from gpudiy.shipped import shipped; print(shipped('logs') / 'thesis-figures.csv')"
     found = run(binaries / "python", "-c", code, cwd=tmp_path).strip()
     assert "shipped_files" in found and Path(found).exists()
