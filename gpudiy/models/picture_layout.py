@@ -301,9 +301,10 @@ class _Router:
         way = RIGHT if there > here else LEFT
         back = LEFT if there > here else RIGHT
         between = self.grid.lanes[min(here, there) + 1 : max(here, there)]
-        for leave, arrive in product((0.15, 0.32, 0.5, 0.68, 0.85), repeat=2):
-            start, end = one.port(way, leave), other.port(back, arrive)
-            yield [(start, way), (end, way)], 0
+        shares = (0.15, 0.32, 0.5, 0.68, 0.85)
+        level = [(share, share) for share in (*shares, 0.24, 0.41, 0.59, 0.76)]
+        for leave, arrive in level if one.top == other.top else product(shares, repeat=2):
+            yield [(one.port(way, leave), way), (other.port(back, arrive), way)], 0
         if not between:
             return
         near, far = (between[0].left, between[-1].right) if way == RIGHT else (between[-1].right, between[0].left)
@@ -320,9 +321,9 @@ def _straight_down(one: Box, other: Box) -> Iterator[tuple[list[Stop], float]]:
 
 def _beside(one: Box, other: Box, sides: tuple[Point, ...]) -> Iterator[tuple[list[Stop], float]]:
     """Out of a side and back into the same side of another box."""
-    for side, leave, arrive, bend in product(sides, (0.3, 0.5, 0.7), (0.3, 0.5, 0.7), (36, 54, 72, 96, 120)):
-        if one is not other or leave < arrive:
-            yield [(one.port(side, leave), side), (other.port(side, arrive), (-side[0], -side[1]))], bend
+    leaves, arrivals = ((0.1, 0.2), (0.8, 0.9)) if one is other else ((0.3, 0.5, 0.7), (0.3, 0.5, 0.7))
+    for side, leave, arrive, bend in product(sides, leaves, arrivals, (36, 54, 72, 96, 120)):
+        yield [(one.port(side, leave), side), (other.port(side, arrive), (-side[0], -side[1]))], bend
 
 
 def _line(start: Point, end: Point) -> list[Stop]:

@@ -149,9 +149,11 @@ def to_dot(picture: Picture) -> str:
         options += ["style=dashed"] if arrow.relation in DASHED else []
         options += ["weight=10"] if arrow.relation == "po" else ["constraint=false"]
         lines.append(f"  e{arrow.source} -> e{arrow.target} [{', '.join(options)}];")
-    # Initial writes stand above all threads, whatever is read.
-    lines += [f"  e{node.event} -> e{below.event} [style=invis];" for node in initial for below in picture.nodes
-              if below.column is not None and below.row == 0]  # fmt: skip
+    # Unseen edges keep the initial writes above all threads, and the threads in their order.
+    first = [node.event for node in picture.nodes if node.column is not None and node.row == 0]
+    lines += [f"  e{node.event} -> e{below} [style=invis];" for node in initial for below in first]
+    chain = " -> ".join(f"e{event}" for event in first)
+    lines += [f"  {{ rank=same; {chain} [style=invis, weight=50]; }}"] if len(first) > 1 else []
     return "\n".join([*lines, "}", ""])
 
 

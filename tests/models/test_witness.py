@@ -357,7 +357,7 @@ class TestSvg:
         assert "href" not in text and "@import" not in text and "url(" not in text
 
     def test_any_text(self) -> None:
-        nasty = replace(picture("SB"), title='<&"\x00\'>]]>', note="a < b & c " * 40)
+        nasty = replace(picture("SB"), title="<&\"\x00'>]]>", note="a < b & c " * 40)
         texts = [element.text for element in ElementTree.fromstring(to_svg(nasty)).iter(f"{SVG}text")]
         assert "<&\"\N{REPLACEMENT CHARACTER}'>]]>" in texts
 
@@ -421,7 +421,9 @@ class TestFiles:
 
     @pytest.mark.parametrize("name", ["w.pdf", "w", "svg"])
     def test_other_suffixes_are_refused(self, tmp_path: Path, name: str) -> None:
-        with pytest.raises(ValueError, match=re.escape(f"{name}: a witness is drawn as one of .svg, .png, .dot, .json")):
+        with pytest.raises(
+            ValueError, match=re.escape(f"{name}: a witness is drawn as one of .svg, .png, .dot, .json")
+        ):
             write_witness(picture("SB"), tmp_path / name)
         assert not list(tmp_path.iterdir())
 
