@@ -128,7 +128,7 @@ def to_dot(picture: Picture) -> str:
     """The picture for graphviz, a cluster a thread."""
     lines = [
         "digraph witness {",
-        f"  graph [label={_quoted(_heading(picture))}, labelloc=t, fontname=monospace, newrank=true, nodesep=0.6];",
+        f"  graph [label={_quoted(_heading(picture))}, labelloc=t, fontname=monospace, nodesep=0.6];",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];',
         "  edge [fontname=monospace, fontsize=11];",
     ]
