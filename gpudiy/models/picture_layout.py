@@ -213,6 +213,8 @@ class _Router:
     def _mark(self, way: _Way, label: Box, by: int) -> None:
         for cell in _swollen(way.trail):
             self.used[cell] += by
+        for cell in way.trail:
+            self.used[cell] += 2 * by
         for cell in _cells_of(label):
             self.covered[cell] += by
 
@@ -222,18 +224,20 @@ class _Router:
         cost = way.cost
         for cell in way.trail:
             if cell in used:
-                cost += 14 * used[cell]
+                cost += 8 * used[cell]
             if cell in covered:
                 cost += 150 * covered[cell]
         for other, _ in self.chosen.values():
-            cost += sum(150 for p in way.ends for q in other.ends if abs(p[0] - q[0]) + abs(p[1] - q[1]) < HEAD)
+            for p, q in product(way.ends, other.ends):
+                apart = abs(p[0] - q[0]) + abs(p[1] - q[1])
+                cost += 60 * (HEAD - apart) if apart < HEAD else 0
         best, label = self._best_label(way)
         return cost + best, way, label
 
     def _best_label(self, way: _Way) -> tuple[float, Box]:
         used, covered = self.used, self.covered
         return min(
-            ((extra + sum(60 * used[c] + 300 * covered[c] for c in _cells_of(box)), box) for extra, box in way.labels),
+            ((extra + sum(30 * used[c] + 300 * covered[c] for c in _cells_of(box)), box) for extra, box in way.labels),
             key=lambda found: found[0],
         )
 
@@ -280,7 +284,9 @@ class _Router:
                 yield from _straight_down(one, other)
             yield from _beside(one, other, (RIGHT, LEFT))
         else:
-            yield from self._across(one, other, source.column, target.column)
+            others = [a for a in self.picture.arrows if (a.source, a.target) == (arrow.source, arrow.target)]
+            parallel = len(others) > 1 or source.row == target.row
+            yield from self._across(one, other, source.column, target.column, parallel)
 
     def _from_above(self, one: Box, other: Box, column: int) -> Iterator[tuple[list[Stop], float]]:
         """From an initial write through a gutter to a side, or straight into the top."""
@@ -296,14 +302,20 @@ class _Router:
                 stops.append(((x, turn), DOWN))
             yield [*stops, (other.port(side, arrive), into)], 0
 
-    def _across(self, one: Box, other: Box, here: int, there: int) -> Iterator[tuple[list[Stop], float]]:
-        """From column to column: directly, or past the columns between through a gap between rows."""
+    def _across(
+        self, one: Box, other: Box, here: int, there: int, parallel: bool
+    ) -> Iterator[tuple[list[Stop], float]]:
+        """From column to column: directly, or past the columns between through a gap between rows.
+
+        Arrows that go beside others leave and arrive at the same height of their boxes, so that they need not cross.
+        """
         way = RIGHT if there > here else LEFT
         back = LEFT if there > here else RIGHT
         between = self.grid.lanes[min(here, there) + 1 : max(here, there)]
-        for leave, arrive in product((0.15, 0.32, 0.5, 0.68, 0.85), repeat=2):
-            start, end = one.port(way, leave), other.port(back, arrive)
-            yield [(start, way), (end, way)], 0
+        shares = (0.15, 0.32, 0.5, 0.68, 0.85)
+        level = [(share, share) for share in (*shares, 0.24, 0.41, 0.59, 0.76)]
+        for leave, arrive in level if parallel else product(shares, repeat=2):
+            yield [(one.port(way, leave), way), (other.port(back, arrive), way)], 0
         if not between:
             return
         near, far = (between[0].left, between[-1].right) if way == RIGHT else (between[-1].right, between[0].left)
@@ -320,9 +332,9 @@ def _straight_down(one: Box, other: Box) -> Iterator[tuple[list[Stop], float]]:
 
 def _beside(one: Box, other: Box, sides: tuple[Point, ...]) -> Iterator[tuple[list[Stop], float]]:
     """Out of a side and back into the same side of another box."""
-    for side, leave, arrive, bend in product(sides, (0.3, 0.5, 0.7), (0.3, 0.5, 0.7), (36, 54, 72, 96, 120)):
-        if one is not other or leave < arrive:
-            yield [(one.port(side, leave), side), (other.port(side, arrive), (-side[0], -side[1]))], bend
+    leaves, arrivals = ((0.1, 0.2), (0.8, 0.9)) if one is other else ((0.3, 0.5, 0.7), (0.3, 0.5, 0.7))
+    for side, leave, arrive, bend in product(sides, leaves, arrivals, (36, 54, 72, 96, 120)):
+        yield [(one.port(side, leave), side), (other.port(side, arrive), (-side[0], -side[1]))], bend
 
 
 def _line(start: Point, end: Point) -> list[Stop]:
