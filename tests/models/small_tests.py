@@ -105,6 +105,7 @@ class _Thread:
         self.vocabulary = vocabulary
         self.variables = variables
         self.loaded: list[Register] = []
+        self.labels = 0
 
     def drawn(self, length: int) -> tuple[Instruction, ...]:
         kinds: list[Callable[[], list[Instruction]]] = [self.load, self.load, self.store, self.store, self.atomic]
@@ -184,9 +185,8 @@ class _Thread:
 
     def jump(self) -> list[Instruction]:
         setter, guard = self.compared()
-        if any(isinstance(each, Label) for each in self.loaded) or self.draw(st.booleans()):
-            return self.guarded()
-        label = f"L{self.draw(st.integers(10**6, 10**9))}"
+        self.labels += 1
+        label = f"L{self.labels}"
         return [setter, Branch(label, guard), *self.store(), Label(label)]
 
     def variable(self, stores: bool = False) -> MappedVariable:
