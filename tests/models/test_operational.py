@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
-from models.operational import Machine
-from models.small_tests import Vocabulary, small_tests
 
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import Engine, outcomes
+from models.operational import Machine
+from models.small_tests import Vocabulary, small_tests
 
 MACHINES = {"sc": False, "tso": True}  # whether stores are buffered
 ONE_CTA = "(device (kernel (cta (warp P0) (warp P1))))"
