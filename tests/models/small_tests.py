@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hypothesis import assume
 from hypothesis import strategies as st
 from litmus_strategies import scope_trees
 
@@ -70,8 +71,13 @@ def small_tests(draw: st.DrawFn, vocabulary: Vocabulary = PLAIN) -> Test:
     if vocabulary.proxies:
         variables.append(MappedVariable("a", Space.GLOBAL, "x"))
         variables.append(MappedVariable("t", Space.GLOBAL, "x", draw(st.sampled_from(list(Proxy)[1:]))))
-    length = vocabulary.length if count == 2 else max(1, vocabulary.length - 1)
-    threads = [_Thread(draw, vocabulary, variables).drawn(length) for _ in range(count)]
+    if draw(st.booleans()):
+        threads = [_Thread(draw, vocabulary, variables).crossing(number % 2) for number in range(count)]
+    else:
+        length = vocabulary.length if count == 2 else max(1, vocabulary.length - 1)
+        threads = [_Thread(draw, vocabulary, variables).drawn(length) for _ in range(count)]
+    stores = sum(isinstance(each, (Store, Atomic, Reduce)) for thread in threads for each in thread)
+    assume(stores <= 5 - vocabulary.proxies)  # the orders of many writes take a search long
     tree = ScopeTree.of([(n, 0, 0, 0, 0) for n in range(count)]) if vocabulary.one_cta else draw(scope_trees(count))
     seen = [
         FinalRegister(number, register.name)
@@ -105,6 +111,7 @@ class _Thread:
         self.vocabulary = vocabulary
         self.variables = variables
         self.loaded: list[Register] = []
+        self.labels = 0
 
     def drawn(self, length: int) -> tuple[Instruction, ...]:
         kinds: list[Callable[[], list[Instruction]]] = [self.load, self.load, self.store, self.store, self.atomic]
@@ -122,15 +129,24 @@ class _Thread:
             thread += self.draw(st.sampled_from(kinds))()
         return tuple(thread)
 
-    def load(self) -> list[Instruction]:
-        variable = self.variable()
+    def crossing(self, first: int) -> tuple[Instruction, ...]:
+        """An access of x, perhaps something else, and one of y, or the other way round, as in the classic shapes."""
+        one, other = self.variables[first], self.variables[1 - first]
+        between = [list, list, self.fence, self.fence, self.atomic, lambda: self.load(one)]
+        between += [self.barrier] if self.vocabulary.barriers else []
+        thread = self.draw(st.sampled_from([self.store, self.load]))(variable=one)
+        thread += self.draw(st.sampled_from(between))()
+        return (*thread, *self.draw(st.sampled_from([self.load, self.load, self.store]))(variable=other))
+
+    def load(self, variable: MappedVariable | None = None) -> list[Instruction]:
+        variable = variable or self.variable()
         destination = Register(f"r{len(self.loaded) % 3}")
         self.loaded.append(destination)
         orders = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE)
         return [Load(destination, Variable(variable.name), self.access(orders, variable.proxy))]
 
-    def store(self, source: Register | None = None) -> list[Instruction]:
-        variable = self.variable(stores=True)
+    def store(self, source: Register | None = None, variable: MappedVariable | None = None) -> list[Instruction]:
+        variable = variable or self.variable(stores=True)
         orders = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE)
         value = source or Immediate(self.draw(st.integers(1, 2)))
         return [Store(Variable(variable.name), value, self.access(orders, variable.proxy))]
@@ -184,9 +200,8 @@ class _Thread:
 
     def jump(self) -> list[Instruction]:
         setter, guard = self.compared()
-        if any(isinstance(each, Label) for each in self.loaded) or self.draw(st.booleans()):
-            return self.guarded()
-        label = f"L{self.draw(st.integers(10**6, 10**9))}"
+        self.labels += 1
+        label = f"L{self.labels}"
         return [setter, Branch(label, guard), *self.store(), Label(label)]
 
     def variable(self, stores: bool = False) -> MappedVariable:

@@ -25,7 +25,7 @@ VOCABULARIES = {
     "ptx-7.5": (SCOPED, SCOPED_BARRIERS, PROXIES),
 }
 CASES = [(model, number) for model, vocabularies in VOCABULARIES.items() for number in range(len(vocabularies))]
-ORDINARY, HEAVY = 40, 2000  # tests of each case; of each model
+ORDINARY, HEAVY = 20, 2000  # tests of each case; of each model
 
 no_deadline = settings(deadline=None, suppress_health_check=list(HealthCheck))
 

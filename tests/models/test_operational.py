@@ -158,6 +158,6 @@ def test_random_with_barriers(test: Test) -> None:
 
 @pytest.mark.heavy
 @given(small_tests(Vocabulary(length=4)))
-@settings(max_examples=3000)
+@settings(max_examples=500)
 def test_many_random(test: Test) -> None:
     agrees(test)
