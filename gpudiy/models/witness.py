@@ -128,7 +128,7 @@ def to_dot(picture: Picture) -> str:
     """The picture for graphviz, a cluster a thread."""
     lines = [
         "digraph witness {",
-        f"  graph [label={_quoted(_heading(picture))}, labelloc=t, fontname=monospace, nodesep=0.6];",
+        f"  graph [label={_quoted(_heading(picture))}, labelloc=t, fontname=monospace, newrank=true, nodesep=0.6];",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];',
         "  edge [fontname=monospace, fontsize=11];",
     ]
@@ -149,11 +149,9 @@ def to_dot(picture: Picture) -> str:
         options += ["style=dashed"] if arrow.relation in DASHED else []
         options += ["weight=10"] if arrow.relation == "po" else ["constraint=false"]
         lines.append(f"  e{arrow.source} -> e{arrow.target} [{', '.join(options)}];")
-    # Unseen edges keep the initial writes above all threads, and the threads in their order.
+    # Unseen edges keep the initial writes above all threads.
     first = [node.event for node in picture.nodes if node.column is not None and node.row == 0]
     lines += [f"  e{node.event} -> e{below} [style=invis];" for node in initial for below in first]
-    chain = " -> ".join(f"e{event}" for event in first)
-    lines += [f"  {{ rank=same; {chain} [style=invis, weight=50]; }}"] if len(first) > 1 else []
     return "\n".join([*lines, "}", ""])
 
 
