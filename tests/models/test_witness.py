@@ -21,7 +21,8 @@ from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import LIBRARY, Model, compile_cat
 from gpudiy.models.picture import label_of, without_shortcuts
 from gpudiy.models.picture_layout import Box, _sampled, laid_out
-from gpudiy.models.search import Execution, Search, target_of
+from gpudiy.models.search import Execution, Search
+from gpudiy.models.verdict import target_of
 from gpudiy.models.witness import (
     Arrow,
     MissingTool,

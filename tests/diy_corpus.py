@@ -11,7 +11,7 @@ import pytest
 
 def diy_cycles() -> dict[tuple[str, ...], str]:
     """The cycles that diy7 made, each as its smallest rotation, with the name diy7 gave it, without its number."""
-    folder = Path(os.environ.get("GPUDIY_CORPUS", Path(__file__).resolve().parents[2].parent / "shared" / "corpus"))
+    folder = Path(os.environ.get("GPUDIY_CORPUS", Path(__file__).resolve().parents[1].parent / "shared" / "corpus"))
     file = folder / "diy-cycles" / "diy7-611.csv"
     if not file.exists():
         pytest.skip(f"the corpus is not there: {file}")
