@@ -9,7 +9,7 @@ from gpudiy.litmus.access import Proxy
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.draft import Draft
 from gpudiy.litmus.errors import near_name
-from gpudiy.litmus.grammar import RawDeclaration, RawInstruction, RawOperand, SyntaxProblem, parse_instruction
+from gpudiy.litmus.grammar import RawDeclaration, RawInstruction, RawOperand, SyntaxProblem, parse_instruction, skip_space
 from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.opcode import ATOMICS, LOADS, MODES, REDUCTIONS, STORES
@@ -20,7 +20,7 @@ from gpudiy.litmus.sections import TOO_EARLY, read_conditions
 from gpudiy.litmus.source_text import SourceText
 from gpudiy.litmus.test import Test
 
-PLACED = r"P(\d+)\s*@\s*cta\s+(\d+)\s*,\s*gpu\s+(\d+)"
+PLACED = r"P(\d{1,6})\s*@\s*cta\s+(\d{1,6})\s*,\s*gpu\s+(\d{1,6})"
 THREADS = re.compile(rf"\s*{PLACED}\s*(?:\|\s*{PLACED}\s*)*;", re.ASCII)
 PROGRAM_END = re.compile(r"(?<![\w.])(?:locations|filter|forall|final|exists)\b|~\s*exists\b|\bnot\s+exists\b")
 REGISTER = re.compile(r"r\d+\Z", re.ASCII)
@@ -62,7 +62,7 @@ def _texts(text: str) -> tuple[str, str]:
 
 def _read_program(draft: Draft, start: int) -> int:
     source, text = draft.source, draft.source.text
-    start = _skip(text, start + 1 if text.startswith(";", start) else start)
+    start = skip_space(text, start + 1 if text.startswith(";", start) else start)
     header = THREADS.match(text, start)
     if header is None:
         raise source.error("expected a row of threads such as `P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`", start)
@@ -169,7 +169,3 @@ def _barrier(raw: RawInstruction, words: tuple[str, ...]) -> RawInstruction:
         raise SyntaxProblem("a barrier instance is a small number from 0 on", token=instance.text)
     opcode = ("bar", words[1], f"inst{instance.value}")
     return raw._replace(opcode=opcode, operands=tuple(rest) or (RawOperand("number", "0"),))
-
-
-def _skip(text: str, offset: int) -> int:
-    return len(text) - len(text[offset:].lstrip())

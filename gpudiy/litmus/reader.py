@@ -61,10 +61,14 @@ def _check_lines(text: str, path: str) -> None:
 
 def _split(text: str, path: str) -> Iterator[SourceText]:
     """A header starts another test if the one before already has its row of threads."""
-    start = 0
+    start = before = 0
     line = 1
+    complete = False
     for header in _headers(text):
-        if header > start and THREAD_ROW.search(text, start, header):
+        complete = complete or THREAD_ROW.search(text, before, header) is not None
+        before = header
+        if complete:
+            complete = False
             yield SourceText(text[start:header], path, line)
             line += text.count("\n", start, header)
             start = header
