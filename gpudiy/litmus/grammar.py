@@ -198,7 +198,11 @@ def _condition() -> pp.ParserElement:
         | _observed(expression)
         | expression.copy().add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[0]))
     )
-    return quantified.set_name("a condition") + pp.Suppress(pp.Opt(";")) + pp.StringEnd().set_name("the end of the condition")
+    return (
+        quantified.set_name("a condition")
+        + pp.Suppress(pp.Opt(";"))
+        + pp.StringEnd().set_name("the end of the condition")
+    )
 
 
 def _observed(expression: pp.ParserElement) -> pp.ParserElement:

@@ -40,7 +40,7 @@ def parse_cell(text: str) -> tuple[RawInstruction, ...]:
 def split_texts(strings: list[str]) -> tuple[str, str]:
     """The quoted strings after a header as (cycle, doc): the first is a cycle if it lists edges, or is empty."""
     if strings and (not strings[0] or looks_like_cycle(strings[0])):
-        return strings[0], "\n".join(strings[1:])
+        return " ".join(strings[0].split()), "\n".join(strings[1:])
     return "", "\n".join(strings)
 
 
@@ -64,7 +64,7 @@ def _read_texts(draft: Draft, offset: int) -> int:
     while found := INFORMATION.match(text, offset):
         key, value = found[1], found[2].strip()
         if key == "Cycle" and not draft.cycle:
-            draft.cycle = value
+            draft.cycle = " ".join(value.split())
         else:
             lines.append(value if key == "Doc" else f"{key}={value}")
         offset = found.end()

@@ -27,16 +27,26 @@ def shape_text(test: Test) -> str:
 
 class _Shape:
     def __init__(self, test: Test) -> None:
-        self.test = test
         self.content = Content.of(test)
+        self.asked_of_thread: list[list[tuple[Term, Term]]] = [[] for _ in test.threads]
+        self.asked_of_variable: dict[str, list[tuple[Term, Term]]] = {}
+        for mention in self._all_comparisons():
+            for number in {term.thread for term in mention if isinstance(term, FinalRegister)}:
+                self.asked_of_thread[number].append(mention)
+            for name in {term.name for term in mention if isinstance(term, FinalVariable)}:
+                self.asked_of_variable.setdefault(name, []).append(mention)
+        self.places: dict[str, list[tuple[int, int]]] = {name: [] for name in self.content.variables}
+        for number, tokens in enumerate(self.content.threads):
+            for place, token in enumerate(tokens):
+                if isinstance(token, VariableUse):
+                    self.places[token.name].append((number, place))
         self.count = len(test.threads)
         self.scopes = [
             [test.scope_tree.smallest_common_scope(one, other) for other in range(self.count)]
             for one in range(self.count)
         ]
         self.mentions = self._mentions()
-        used = {token.name for code in self.content.threads for token in code if isinstance(token, VariableUse)}
-        self.unused = [index for index, name in enumerate(self.content.variables) if name not in used]
+        self.unused = [index for index, name in enumerate(self.content.variables) if not self.places[name]]
 
     def smallest_text(self) -> str:
         threads = _ranked([(repr(self._local(number)), repr(self.mentions[number])) for number in range(self.count)])
@@ -106,21 +116,15 @@ class _Shape:
     def _surroundings(self, number: int, threads: Colours, names: dict[str, str]) -> object:
         code = [token if isinstance(token, str) else names[token.name] for token in self.content.threads[number]]
         others = sorted((self.scopes[number][other], threads[other]) for other in range(self.count) if other != number)
-        together = sorted(self._term(term, threads, names) for mention in self._comparisons(number) for term in mention)
+        together = sorted(
+            self._term(term, threads, names) for mention in self.asked_of_thread[number] for term in mention
+        )
         return code, others, together
 
     def _uses(self, name: str, threads: Colours, names: dict[str, str]) -> object:
-        uses = sorted(
-            (threads[number], place)
-            for number, tokens in enumerate(self.content.threads)
-            for place, token in enumerate(tokens)
-            if isinstance(token, VariableUse) and token.name == name
-        )
+        uses = sorted((threads[number], place) for number, place in self.places[name])
         together = sorted(
-            self._term(term, threads, names)
-            for mention in self._all_comparisons()
-            if FinalVariable(name) in mention
-            for term in mention
+            self._term(term, threads, names) for mention in self.asked_of_variable.get(name, ()) for term in mention
         )
         return uses, self.content.attributes(name, names), together
 
@@ -137,18 +141,14 @@ class _Shape:
         nameless = dict.fromkeys(self.content.variables, "")
         found: list[list[str]] = [[] for _ in range(self.count)]
         for number in range(self.count):
-            for mention in self._comparisons(number):
+            for mention in self.asked_of_thread[number]:
                 found[number].append(" ".join(sorted(self.content.term(term, nobody, nameless) for term in mention)))
             found[number].sort()
         return found
 
-    def _comparisons(self, number: int) -> Iterator[tuple[Term, Term]]:
-        for mention in self._all_comparisons():
-            if any(isinstance(term, FinalRegister) and term.thread == number for term in mention):
-                yield mention
-
     def _all_comparisons(self) -> Iterator[tuple[Term, Term]]:
-        expressions = [self.test.condition.expression] + ([] if self.test.filter is None else [self.test.filter])
+        test = self.content.test
+        expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
         for expression in expressions:
             for comparison in comparisons(expression):
                 yield comparison.left, comparison.right

@@ -48,9 +48,7 @@ if TYPE_CHECKING:
     from gpudiy.litmus.test import InitialMemory, Test, Thread
 
 NAME = re.compile(r"(?:[A-Za-z_$]|%[A-Za-z_$])[\w$]*\Z", re.ASCII)
-RESERVED = re.compile(
-    r"\b(?:exists|forall|final|observed|not|true|false|scopeTree|locations|filter|P\d+)\b", re.ASCII
-)
+RESERVED = re.compile(r"\b(?:exists|forall|final|observed|not|true|false|scopeTree|locations|filter|P\d+)\b", re.ASCII)
 Types = dict[str, ScalarType]
 Spaces = dict[str, Space]
 
@@ -92,7 +90,13 @@ def _check_texts(test: Test) -> None:
     if any(character in test.doc for character in "\r\0"):
         raise InvalidTest("a doc has no carriage returns and no zeros", Place("test"))
     cycle = test.cycle
-    if cycle != " ".join(cycle.split()) or not cycle.isprintable() or '"' in cycle or "(*" in cycle or cycle[-1:] == ";":
+    if (
+        cycle != " ".join(cycle.split())
+        or not cycle.isprintable()
+        or '"' in cycle
+        or "(*" in cycle
+        or cycle[-1:] == ";"
+    ):
         raise InvalidTest("a cycle is one line of edges, separated by single blanks", Place("test"))
 
 
