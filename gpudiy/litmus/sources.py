@@ -72,8 +72,6 @@ def _exists(path: str) -> bool:
         return Path(path).exists() or (path.startswith("@") and Path(path[1:]).exists())
     except OSError as error:  # a name too long for the file system, for one
         raise LitmusError(f"cannot be read: {error.strerror}", path=path) from None
-    except ValueError:
-        raise LitmusError("no path has a zero in it", path=path.replace("\0", "\ufffd")) from None
 
 
 def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
