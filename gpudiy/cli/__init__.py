@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
@@ -21,7 +23,8 @@ SUBVERBS = {
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
 }
 
-DONE, NO, BAD_INPUT, FAILED, INTERRUPTED = 0, 1, 2, 3, 130
+PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
+DONE, BAD_INPUT, FAILED, INTERRUPTED = 0, 2, 3, 130
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -32,14 +35,21 @@ def main(arguments: list[str] | None = None) -> int:
 
 def guarded(work: Callable[[], int]) -> int:
     """Do the work of a command; being interrupted, or having nobody to read its output, is no accident."""
+    _open_streams()
     try:
-        return work()
+        code = work()
+        sys.stdout.flush()
+        return code
     except KeyboardInterrupt:
         print("gpudiy: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output has gone; there is nobody to tell
+        _discard_output()  # the reader of our output has seen enough
         return DONE
+    except OSError as error:
+        _discard_output()
+        print(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        return FAILED
 
 
 def _run(words: list[str]) -> int:
@@ -49,6 +59,25 @@ def _run(words: list[str]) -> int:
     parser.parse_args(words)
     parser.print_help(sys.stderr)
     return BAD_INPUT
+
+
+def _open_streams() -> None:
+    """Streams that were closed lead nowhere; what a terminal cannot show is shown as `?`."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _discard_output() -> None:
+    """Send what is still to be written to standard output nowhere, or Python complains when it ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
 
 
 def run_verb(verb: str, arguments: list[str]) -> int:

@@ -6,6 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
@@ -17,14 +18,14 @@ EPILOG = "exit code: 0 all tests are valid, 2 some are not"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument("--json", action="store_true", help="print a JSON line for every test and every bad file")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the errors only")
 
 
 def run(arguments: Namespace) -> int:
     from gpudiy.litmus.errors import LitmusError
-    from gpudiy.litmus.sources import find_sources, load_tests
+    from gpudiy.litmus.sources import find_sources, load_each
 
     sources: list[str] = []
     bad = tests = 0
@@ -35,16 +36,16 @@ def run(arguments: Namespace) -> int:
             bad += 1
             _report(error, arguments.json)
     for source in progress(sources, "files checked", arguments.quiet):
-        try:
-            for test in load_tests(source):
-                tests += 1
-                if test.memory_map.symbolic:
-                    say(f"{source}: warning: {SYMBOLIC}")
-                if arguments.json:
-                    print(json.dumps(_described(source, test)))
-        except LitmusError as error:
-            bad += 1
-            _report(error, arguments.json)
+        for found in load_each(source):
+            if isinstance(found, LitmusError):
+                bad += 1
+                _report(found, arguments.json)
+                continue
+            tests += 1
+            if found.memory_map.symbolic:
+                say(f"{source}: warning: {SYMBOLIC}")
+            if arguments.json:
+                print(json.dumps(_described(source, found)))
     if not arguments.quiet and not arguments.json:
         print(_summary(tests, len(sources), bad))
     return 2 if bad else 0

@@ -6,13 +6,18 @@ import os
 import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.test import Test
 
 FORMATS = ("canonical", "herd", "dat3m")
 EPILOG = """\
 formats:
-  canonical  the format of gpu-diy, which can say everything
+  canonical  the format of gpu-diy, which can say everything but a memory map that instructions contradict
   herd       the format of the original gpu-litmus and the 2015 herd
   dat3m      the PTX format of Dat3M
 
@@ -23,7 +28,7 @@ exit code: 0 all tests are converted, 2 some are not"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument("--to", choices=FORMATS, default="canonical", help="the format to print (default: %(default)s)")
     parser.add_argument("--modern", action="store_true", help="rewrite old spellings in the words of sm_70 and later")
     parser.add_argument("-o", "--output", metavar="DIR", default="-", help="write a file for each source into DIR")
@@ -52,16 +57,16 @@ def run(arguments: Namespace) -> int:
             bad += 1
             say(f"{source}: error: the {arguments.to} format cannot express {cannot}")
         except OSError as error:
+            if arguments.output == "-":
+                raise  # `main` knows what to do with standard output
             say(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}")
             return 2
     return 2 if bad else 0
 
 
-def _printed(test: object, arguments: Namespace) -> str:
+def _printed(test: Test, arguments: Namespace) -> str:
     from gpudiy.litmus.printer import Format, modernised, print_test
-    from gpudiy.litmus.test import Test
 
-    assert isinstance(test, Test)
     return print_test(modernised(test) if arguments.modern else test, Format(arguments.to))
 
 
@@ -76,10 +81,15 @@ class _ToDirectory:
     def __init__(self, directory: Path, sources: list[str]) -> None:
         self.directory = directory
         files = [source for source in sources if source != "-"]
+        self.sources = {Path(file).resolve() for file in files}
         self.common = os.path.commonpath([Path(file).resolve().parent for file in files]) if files else "."
 
     def __call__(self, source: str, texts: list[str]) -> None:
         from gpudiy.cli.output import write_whole
+        from gpudiy.litmus.errors import LitmusError
 
         name = "stdin.litmus" if source == "-" else Path(source).resolve().relative_to(self.common)
-        write_whole(self.directory / name, "\n".join(texts))
+        target = self.directory / name
+        if target.resolve() in self.sources:
+            raise LitmusError("this would overwrite a file that is to be converted: choose another DIR", path=source)
+        write_whole(target, "\n".join(texts))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
+from gpudiy.cli import PATH_HELP
+
 EPILOG = "exit code: 0 all tests are shown, 2 some cannot be read"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="colour (default: on a terminal)"
     )
@@ -23,7 +25,12 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.sources import find_sources, load_tests
 
-    console = Console(
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to `main`: a reader that has seen enough is no error."""
+            raise BrokenPipeError
+
+    console = Output(
         force_terminal={"auto": None, "always": True, "never": False}[arguments.color],
         no_color=True if arguments.color == "never" else None,
         highlight=False,

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from gpudiy.litmus.instruction import Comparison
 
+DEEPEST = 40  # nesting of a condition, or of a scope tree, that a reader follows
+
 
 @dataclass(frozen=True, slots=True)
 class FinalRegister:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from gpudiy.litmus.access import Access
+from gpudiy.litmus.access import Access, ScalarType
 from gpudiy.litmus.condition import (
     AddressOf,
     And,
@@ -23,6 +23,7 @@ from gpudiy.litmus.condition import (
     Value,
     comparisons,
 )
+from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
     Alu,
     Atomic,
@@ -47,7 +48,8 @@ from gpudiy.litmus.instruction import (
     guard_of,
     operands_of,
 )
-from gpudiy.litmus.test import Test
+from gpudiy.litmus.memory_map import MappedVariable
+from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
 
 FLIPPED = {Comparison.GT: Comparison.LT, Comparison.GE: Comparison.LE}
 INVERTED = {
@@ -89,13 +91,22 @@ class Content:
     threads: tuple[tuple[Token, ...], ...]
     registers: tuple[dict[str, str | Value], ...]
     variables: tuple[str, ...]
+    mapped: dict[str, MappedVariable]
+    initial: dict[str, Value]
 
     @staticmethod
     def of(test: Test) -> Content:
-        normal = [_ThreadContent(test, number) for number in range(len(test.threads))]
+        widths = _Widths(test)
+        declared: list[list[RegisterDeclaration]] = [[] for _ in test.threads]
+        for declaration in test.registers:
+            declared[declaration.thread].append(declaration)
+        normal = [_ThreadContent(*thread) for thread in zip(test.threads, declared, strict=True)]
         threads = tuple(thread.tokens() for thread in normal)
         registers = tuple({name: thread.final(name) for name in thread.declared} for thread in normal)
-        return Content(test, threads, registers, _used_variables(test, threads))
+        initial = {entry.variable: widths.reduced(entry.value, FinalVariable(entry.variable)) for entry in test.init}
+        mapped = {variable.name: variable for variable in test.memory_map.variables}
+        variables = _used_variables(test, threads, registers, initial)
+        return Content(widths.unsigned(test), threads, registers, variables, mapped, initial)
 
     def text(self, order: Sequence[int], names: dict[str, str]) -> str:
         """The content with thread order[i] as thread i and every variable under its name in `names`."""
@@ -134,9 +145,72 @@ class Content:
 
     def attributes(self, name: str, names: dict[str, str]) -> tuple[str, ...]:
         """What is known of a variable, apart from its name."""
-        variable = next(variable for variable in self.test.memory_map.variables if variable.name == name)
+        variable = self.mapped[name]
         aliases = "-" if variable.aliases is None else names[variable.aliases]
-        return variable.space, aliases, variable.proxy, _value(self.test.initial_value(name), names)
+        return variable.space, aliases, variable.proxy, _value(self.initial.get(name, 0), names)
+
+
+class _Widths:
+    """Negative numbers as the bit patterns they are: -1 and 0xffffffff are the same 32 bits."""
+
+    def __init__(self, test: Test) -> None:
+        self.test = test
+        self._types: dict[Observable, ScalarType] | None = None
+
+    def unsigned(self, test: Test) -> Test:
+        """The test whose condition and filter compare bit patterns wherever the order of numbers does not matter."""
+        expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
+        if not any(self._negative(compare) for expression in expressions for compare in comparisons(expression)):
+            return test
+        condition, *filter = [self._rewritten(expression) for expression in expressions]
+        return replace(
+            test, condition=replace(test.condition, expression=condition), filter=filter[0] if filter else None
+        )
+
+    def reduced(self, value: Value, place: Observable) -> Value:
+        """The value as the unsigned number of its bits in that place; 64 bits where nobody says how many."""
+        if isinstance(value, AddressOf) or value >= 0:
+            return value
+        type = self._type_of(place)
+        return value % (1 << (64 if type is None else type.bits))
+
+    def _negative(self, compare: Compare) -> bool:
+        return compare.comparison in (Comparison.EQ, Comparison.NE) and any(
+            isinstance(term, Constant) and term.value < 0 for term in (compare.left, compare.right)
+        )
+
+    def _rewritten(self, expression: Expression) -> Expression:
+        match expression:
+            case Compare(left=left, right=right):
+                if not self._negative(expression):
+                    return expression
+                return Compare(expression.comparison, self._term(left, right), self._term(right, left))
+            case Not(inner=inner):
+                return Not(self._rewritten(inner))
+            case And(parts=parts):
+                return And(tuple(map(self._rewritten, parts)))
+            case Or(parts=parts):
+                return Or(tuple(map(self._rewritten, parts)))
+            case Implies(premise=premise, conclusion=conclusion):
+                return Implies(self._rewritten(premise), self._rewritten(conclusion))
+
+    def _term(self, term: Term, other: Term) -> Term:
+        if isinstance(term, Constant) and isinstance(other, (FinalRegister, FinalVariable)):
+            value = self.reduced(term.value, other)
+            return term if isinstance(value, AddressOf) else Constant(value)
+        return term
+
+    def _type_of(self, place: Observable) -> ScalarType | None:
+        if self._types is None:
+            locations = self.test.memory_map.locations()
+            accessed = {
+                locations[name]: use.instruction.access.type for use in memory_uses(self.test) for name in use.targets
+            }
+            self._types = {FinalRegister(d.thread, d.name): d.type for d in self.test.registers}
+            self._types |= {
+                FinalVariable(name): accessed[location] for name, location in locations.items() if location in accessed
+            }
+        return self._types.get(place)
 
 
 def normal_expression(expression: Expression, term: Callable[[Term], str], negated: bool = False) -> str:
@@ -178,9 +252,9 @@ def _flattened(parts: tuple[Expression, ...], term: Callable[[Term], str], negat
 class _ThreadContent:
     """One thread: registers numbered by their first use, constants in place of registers never written."""
 
-    def __init__(self, test: Test, number: int) -> None:
-        self.thread = test.threads[number]
-        self.declared = {declaration.name: declaration for declaration in test.registers_of(number)}
+    def __init__(self, thread: Thread, declared: list[RegisterDeclaration]) -> None:
+        self.thread = thread
+        self.declared = {declaration.name: declaration for declaration in declared}
         written = {destination.name for i in self.thread if (destination := destination_of(i)) is not None}
         guards = {guard.predicate.name for i in self.thread if (guard := guard_of(i)) is not None}
         self.kept = written | guards
@@ -196,12 +270,17 @@ class _ThreadContent:
         for name in self.numbers:
             declaration = self.declared[name]
             tokens.append(f"{declaration.type}=")
-            tokens += _value_tokens(declaration.initial)
+            tokens += _value_tokens(self._initial(name))
         return tuple(tokens)
 
     def final(self, name: str) -> str | Value:
         """What a register is in a condition: its normal name, or its value if the thread does not use it so."""
-        return f"r{self.numbers[name]}" if name in self.numbers else self.declared[name].initial
+        return f"r{self.numbers[name]}" if name in self.numbers else self._initial(name)
+
+    def _initial(self, name: str) -> Value:
+        declaration = self.declared[name]
+        value = declaration.initial
+        return value if isinstance(value, AddressOf) else value % (1 << declaration.type.bits)
 
     def _label_positions(self) -> dict[str, int]:
         positions, position = {}, 0
@@ -223,7 +302,7 @@ class _ThreadContent:
         if address is not None:
             tokens += ["@", *self._operand(address)]
         for operand in operands_of(instruction):
-            tokens += self._operand(operand)
+            tokens += self._operand(operand, _operand_bits(instruction))
         return tokens
 
     def _words(self, instruction: Instruction) -> str:
@@ -250,17 +329,29 @@ class _ThreadContent:
     def _guard(self, guard: Guard) -> list[Token]:
         return ["unless" if guard.negated else "if", self._register(guard.predicate)]
 
-    def _operand(self, operand: Operand) -> list[Token]:
+    def _operand(self, operand: Operand, bits: int = 64) -> list[Token]:
         if isinstance(operand, Immediate):
-            return [f"#{operand.value}"]
+            return [f"#{operand.value % (1 << bits)}"]
         if isinstance(operand, Variable):
             return [VariableUse(operand.name)]
         if operand.name in self.kept:
             return [self._register(operand)]
-        return _value_tokens(self.declared[operand.name].initial)
+        return _value_tokens(self._initial(operand.name))
 
     def _register(self, register: Register) -> str:
         return f"r{self.numbers.setdefault(register.name, len(self.numbers))}"
+
+
+def _operand_bits(instruction: Instruction) -> int:
+    """The width of the literals of an instruction; a count, of a shift or at a barrier, is never negative."""
+    match instruction:
+        case Store() | Atomic() | Reduce():
+            return instruction.access.type.bits
+        case Alu():
+            return (instruction.source_type or instruction.type).bits
+        case SetPredicate():
+            return instruction.type.bits
+    return 64
 
 
 def _access(access: Access) -> str:
@@ -276,7 +367,12 @@ def _value(value: Value, names: dict[str, str]) -> str:
     return f"&{names[value.variable]}" if isinstance(value, AddressOf) else str(value)
 
 
-def _used_variables(test: Test, threads: tuple[tuple[Token, ...], ...]) -> tuple[str, ...]:
+def _used_variables(
+    test: Test,
+    threads: tuple[tuple[Token, ...], ...],
+    registers: tuple[dict[str, str | Value], ...],
+    initial: dict[str, Value],
+) -> tuple[str, ...]:
     """Variables that matter, in the order of the memory map."""
     used = {token.name for tokens in threads for token in tokens if isinstance(token, VariableUse)}
     expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
@@ -289,14 +385,16 @@ def _used_variables(test: Test, threads: tuple[tuple[Token, ...], ...]) -> tuple
         elif isinstance(term, AddressOf):
             used.add(term.variable)
         elif isinstance(term, FinalRegister):
-            initial = next(d.initial for d in test.registers_of(term.thread) if d.name == term.name)
-            if isinstance(initial, AddressOf):
-                used.add(initial.variable)
-    growing = True
-    while growing:
-        reached = {test.initial_value(name) for name in used}
-        more = {value.variable for value in reached if isinstance(value, AddressOf)}
-        more |= {v.aliases for v in test.memory_map.variables if v.name in used and v.aliases is not None}
-        growing = not more <= used
-        used |= more
+            known = registers[term.thread][term.name]
+            if isinstance(known, AddressOf):
+                used.add(known.variable)
+    aliases = {variable.name: variable.aliases for variable in test.memory_map.variables}
+    waiting = list(used)
+    while waiting:
+        name = waiting.pop()
+        value, alias = initial.get(name), aliases[name]
+        reached = [value.variable] if isinstance(value, AddressOf) else []
+        fresh = {*reached, *(() if alias is None else (alias,))} - used
+        used |= fresh
+        waiting += fresh
     return tuple(name for name in test.memory_map.names if name in used)

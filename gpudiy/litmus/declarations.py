@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.grammar import RawDeclaration, SyntaxProblem, parse_declaration, parse_piece
+from gpudiy.litmus.grammar import RawDeclaration, SyntaxProblem, find_token, parse_declaration, parse_piece
 from gpudiy.litmus.opcode import TYPES
 from gpudiy.litmus.test import InitialMemory, RegisterDeclaration
 
-RegisterTypes = tuple[tuple[str, ScalarType], ...]
+
+class RegisterTypes:
+    """The types of the registers of a thread: a key for what is remembered of its cells, hashed once."""
+
+    __slots__ = ("hash", "items", "of")
+
+    def __init__(self, items: Iterable[tuple[str, ScalarType]] = ()) -> None:
+        self.items = tuple(items)
+        self.of = dict(self.items)
+        self.hash = hash(self.items)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, RegisterTypes) and self.items == other.items)
 
 
 class Piece(NamedTuple):
@@ -47,11 +63,15 @@ def read_declarations(text: str) -> Declarations:
             pieces.append((Piece(piece, offset), parse_piece(parse_declaration, piece, offset)))
         start = stop + 1
     registers = sorted(_registers(pieces), key=lambda declaration: declaration.thread)
-    types: dict[int, RegisterTypes] = {}
+    types: dict[int, list[tuple[str, ScalarType]]] = {}
     for declaration in registers:
-        types[declaration.thread] = (*types.get(declaration.thread, ()), (declaration.name, declaration.type))
+        types.setdefault(declaration.thread, []).append((declaration.name, declaration.type))
     typed = any(raw.type is not None for _, raw in pieces)
-    return Declarations(tuple(pieces), tuple(registers), _init(pieces), types, typed)
+    return Declarations(tuple(pieces), tuple(registers), _init(pieces), _frozen(types), typed)
+
+
+def _frozen(types: dict[int, list[tuple[str, ScalarType]]]) -> dict[int, RegisterTypes]:
+    return {thread: RegisterTypes(items) for thread, items in types.items()}
 
 
 def _init(pieces: list[tuple[Piece, RawDeclaration]]) -> tuple[InitialMemory, ...]:
@@ -68,16 +88,29 @@ def _init(pieces: list[tuple[Piece, RawDeclaration]]) -> tuple[InitialMemory, ..
 def _registers(pieces: list[tuple[Piece, RawDeclaration]]) -> list[RegisterDeclaration]:
     """Declared registers; `0:r0=1` gives a declared one its value, and declares it where nobody did."""
     typed = {(raw.thread, raw.name) for _, raw in pieces if raw.type is not None}
-    values = {(raw.thread, raw.name): raw.value for _, raw in pieces if raw.type is None}
+    values = _values(pieces)
     registers = []
     for piece, raw in pieces:
         key = (raw.thread, raw.name)
         if raw.thread is None or (raw.type is None and key in typed):
             continue
-        value = values.get(key) if raw.value is None else raw.value
-        value = 0 if value is None else value
+        value = values.get(key, 0)
         registers.append(RegisterDeclaration(raw.thread, raw.name, _type(piece, raw, value), value))
     return registers
+
+
+def _values(pieces: list[tuple[Piece, RawDeclaration]]) -> dict[tuple[int | None, str], Value]:
+    """What registers hold at the start; each is told once."""
+    values: dict[tuple[int | None, str], Value] = {}
+    for piece, raw in pieces:
+        key = (raw.thread, raw.name)
+        if raw.thread is None or raw.value is None:
+            continue
+        if key in values:
+            offset = piece.offset + find_token(piece.text, raw.name)
+            raise SyntaxProblem(f"register {raw.name} of P{raw.thread} is initialised twice", offset)
+        values[key] = raw.value
+    return values
 
 
 def _type(piece: Piece, raw: RawDeclaration, value: Value) -> ScalarType:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from typing import TypeVar
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import (
@@ -13,6 +14,7 @@ from gpudiy.litmus.condition import (
     Expression,
     FinalRegister,
     FinalVariable,
+    Observable,
     Term,
     comparisons,
     mapped,
@@ -31,6 +33,9 @@ from gpudiy.litmus.source_text import SourceText
 from gpudiy.litmus.test import RegisterDeclaration, Test
 
 CellParser = Callable[[str], tuple[RawInstruction, ...]]
+AnyTerm = TypeVar("AnyTerm", bound=Term)
+ASKED = ("condition", "filter", "locations")
+NO_TYPES = RegisterTypes()
 NOTHING = Declarations((), (), (), {}, False)
 
 
@@ -64,35 +69,37 @@ class Draft:
         """The test. Registers must be declared where any is (`declared`); else their types are inferred."""
         assert self.scope_tree is not None and self.memory_map is not None
         variables = frozenset(self.memory_map.names)
-        registers = self.declarations.registers
+        inferred: list[RegisterDeclaration] = []
         threads = []
         places: list[list[Piece]] = []
         for number, cells in enumerate(self.cells):
-            types = self.declarations.types.get(number, ())
+            types = self.declarations.types.get(number, NO_TYPES)
             if not declared:
-                known = dict(types)
+                known = types.of
                 types = self._inferred(cells, parse_cell, known, variables)
-                registers += tuple(RegisterDeclaration(number, *new) for new in types if new[0] not in known)
+                inferred += [RegisterDeclaration(number, *new) for new in types.items if new[0] not in known]
             instructions, place = self._instructions(cells, parse_cell, types, variables)
             threads.append(instructions)
             places.append(place)
-        if not declared:
-            registers = tuple(sorted(registers, key=lambda declaration: declaration.thread))
-        condition, filter = self._resolved(registers, variables)
-        build = {
-            "name": self.name,
-            "threads": tuple(threads),
-            "registers": registers,
-            "init": self.declarations.init,
-            "scope_tree": self.scope_tree,
-            "condition": condition,
-            "doc": self.doc,
-            "cycle": self.cycle,
-            "filter": filter,
-            "locations": self.sections.locations,
-        }
+        registers = self.declarations.registers
+        if inferred:
+            registers = tuple(sorted((*registers, *inferred), key=lambda declaration: declaration.thread))
+        condition, filter, locations = self._resolved(registers, variables)
+        build = partial(
+            Test,
+            name=self.name,
+            threads=tuple(threads),
+            registers=registers,
+            init=self.declarations.init,
+            scope_tree=self.scope_tree,
+            condition=condition,
+            doc=self.doc,
+            cycle=self.cycle,
+            filter=filter,
+            locations=locations,
+        )
         try:
-            return Test(memory_map=self.memory_map, **build)  # type: ignore[arg-type]
+            return build(memory_map=self.memory_map)
         except InvalidTest as invalid:
             if lenient_map and (test := self._symbolic(build)) is not None:
                 return test
@@ -104,13 +111,15 @@ class Draft:
         """Types for all registers of a thread, the declared ones first and predicates last."""
         raws = [raw for cell in cells for raw in self.source.piece(parse_cell, *cell)]
         inferred = infer_types(raws, known, variables)
-        return tuple(sorted(inferred.items(), key=lambda item: (item[0] not in known, item[1] is ScalarType.PRED)))
+        return RegisterTypes(
+            sorted(inferred.items(), key=lambda item: (item[0] not in known, item[1] is ScalarType.PRED))
+        )
 
-    def _symbolic(self, build: dict[str, object]) -> Test | None:
+    def _symbolic(self, build: Callable[..., Test]) -> Test | None:
         """The test with a map that nobody believes, if the fault is that instructions contradict the map."""
         assert self.memory_map is not None
         try:
-            test = Test(memory_map=replace(self.memory_map, symbolic=True), **build)  # type: ignore[arg-type]
+            test = build(memory_map=replace(self.memory_map, symbolic=True))
         except InvalidTest:
             return None
         return test if contradicts_map(test) else None
@@ -132,24 +141,25 @@ class Draft:
 
     def _resolved(
         self, registers: tuple[RegisterDeclaration, ...], variables: frozenset[str]
-    ) -> tuple[Condition, Expression | None]:
+    ) -> tuple[Condition, Expression | None, tuple[Observable, ...]]:
         """Figures write `r0=1` for the register r0 of the only thread that has one."""
-        condition, filter = self.sections.condition, self.sections.filter
+        condition, filter, locations = self.sections.condition, self.sections.filter, self.sections.locations
         assert condition is not None
-        expressions = [condition.expression] + ([filter] if filter is not None else [])
-        if not any(_unknown(term, variables) for expression in expressions for term in _terms(expression)):
-            return condition, filter
+        terms = [*locations, *_terms(condition.expression), *(() if filter is None else _terms(filter))]
+        if not any(_unknown(term, variables) for term in terms):
+            return condition, filter, locations
         owners: dict[str, list[int]] = {}
         for declaration in registers:
             owners.setdefault(declaration.name, []).append(declaration.thread)
 
-        def owned(term: Term) -> Term:
+        def owned(term: AnyTerm) -> AnyTerm | FinalRegister:
             if isinstance(term, FinalVariable) and _unknown(term, variables) and len(owners.get(term.name, ())) == 1:
                 return FinalRegister(owners[term.name][0], term.name)
             return term
 
         condition = replace(condition, expression=mapped(condition.expression, owned))
-        return condition, None if filter is None else mapped(filter, owned)
+        filter = None if filter is None else mapped(filter, owned)
+        return condition, filter, tuple(owned(term) for term in locations)
 
     def _located(self, invalid: InvalidTest, places: list[list[Piece]]) -> LitmusError:
         """The error with the place in the text of what the rules found wrong."""
@@ -157,10 +167,9 @@ class Draft:
         offset = piece.offset
         token = invalid.place.token
         if token is not None:
-            thread, _, name = token.rpartition(":")
-            pattern = rf"P?{thread}\s*:\s*{re.escape(name)}(?!\w)"
-            found = re.search(pattern, piece.text) if thread.isdecimal() else None
-            offset += found.start() if found else find_token(piece.text, name, -1 if invalid.place.last else 0)
+            found = _written(token, invalid.place.part).search(piece.text)
+            name = token.rpartition(":")[2].strip("[]")
+            offset += found.start(1) if found else find_token(piece.text, name, -1 if invalid.place.last else 0)
         return self.source.error(invalid.message, offset, invalid.hint)
 
     def _piece_of(self, place: Place, places: list[list[Piece]]) -> Piece:
@@ -178,16 +187,26 @@ class Draft:
         return Piece(declared[-1].text, self.declarations_at + declared[-1].offset) if declared else Piece("", 0)
 
 
+def _written(token: str, part: str) -> re.Pattern[str]:
+    """How `1:r0`, `[r0]`, or a variable of a condition is written; anything else is found by its word alone."""
+    thread, _, name = token.rpartition(":")
+    word = rf"{re.escape(name.strip('[]'))}(?![\w$])"
+    if thread:
+        return re.compile(rf"(?<![\w$])(P?{thread}\s*:\s*{word})")
+    if token.startswith("["):
+        return re.compile(rf"\[\s*({word})")
+    return re.compile(rf"(?<![\w$:&%])({word})" if part in ASKED else "(?!)()")
+
+
 @lru_cache(1 << 17)
 def _built(
     text: str, parse_cell: CellParser, types: RegisterTypes, variables: frozenset[str]
 ) -> tuple[Instruction, ...]:
-    declared = dict(types)
     built: list[Instruction] = []
     for raw in parse_cell(text):
         built += [Label(label) for label in raw.labels]
         if raw.opcode:
-            built.append(build_instruction(raw, declared, variables))
+            built.append(build_instruction(raw, types.of, variables))
     return tuple(built)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+SHORT = 3  # letters: words up to here look alike too easily
+LONGEST_NAME, MOST_NAMES = 100, 1000  # what is compared to find a near name
 SHOWN_WIDTH = 120  # of a source line in a message; a longer line is shown around the caret
 
 
@@ -48,7 +50,8 @@ class Place:
 
     `part` is one of test, register, init, instruction, scope tree, memory map, condition, filter, locations;
     `key` tells which one: (thread, register), a variable, or (thread, index of the instruction).
-    `token` is the text to put the caret under, when it stands there: its first or, with `last`, its last occurrence.
+    `token` is the text to put the caret under, when it stands there: its first or, with `last`, its last occurrence;
+    `[r1]` is the address r1, `0:r1` the register of that thread.
     """
 
     part: str
@@ -63,6 +66,9 @@ class InvalidTest(LitmusError):
     def __init__(self, message: str, place: Place, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.place = place
+
+    def __reduce__(self) -> tuple[type[InvalidTest], tuple[str, Place, str | None]]:
+        return InvalidTest, (self.message, self.place, self.hint)
 
 
 def excerpt(source: str, column: int) -> tuple[str, str]:
@@ -83,8 +89,17 @@ def counted(number: int, what: str) -> str:
 
 
 def near_name(word: str, known: Sequence[str]) -> str | None:
-    """`did you mean …?` for a misspelt word, or None when nothing is near."""
+    """`did you mean …?` for a misspelt word, or None when nothing is near; a short word is near with one letter off."""
     from difflib import get_close_matches  # costly to import and wanted only on errors
 
-    matches = get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean {str(matches[0])!r}?" if matches else None
+    matches = get_close_matches(word[:LONGEST_NAME], known[:MOST_NAMES], n=3, cutoff=0.5)
+    near = next((match for match in matches if len(word) > SHORT or _one_letter_off(word, match)), None)
+    return f"did you mean {str(near)!r}?" if near else None
+
+
+def _one_letter_off(one: str, other: str) -> bool:
+    """Whether one letter too many, too few or wrong makes the difference."""
+    longer, shorter = sorted((one, other), key=len, reverse=True)
+    if len(longer) == len(shorter):
+        return sum(left != right for left, right in zip(one, other, strict=True)) <= 1
+    return any(longer[:at] + longer[at + 1 :] == shorter for at in range(len(longer)))

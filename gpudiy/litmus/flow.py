@@ -9,6 +9,7 @@ from gpudiy.litmus.instruction import (
     Address,
     Alu,
     Atomic,
+    Instruction,
     Load,
     MemoryInstruction,
     Operand,
@@ -16,6 +17,7 @@ from gpudiy.litmus.instruction import (
     Register,
     Store,
     Variable,
+    address_of,
     destination_of,
     operands_of,
 )
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
 
 Targets = frozenset[str]
+Place = tuple[int | None, str]  # a register of a thread, or a variable in memory
 NOTHING: Targets = frozenset()
 
 
@@ -86,31 +89,45 @@ def _spread(test: Test, registers: list[dict[str, Targets]]) -> None:
     memory: dict[str, Targets] = {
         entry.variable: frozenset((entry.value.variable,)) for entry in test.init if isinstance(entry.value, AddressOf)
     }
-    changed = True
+    readers = _readers(test)
+    waiting = [(number, instruction) for number, thread in enumerate(test.threads) for instruction in thread]
+    waiting.reverse()
 
-    def add(to: dict[str, Targets], key: str, targets: Targets) -> None:
-        nonlocal changed
+    def add(place: Place, targets: Targets) -> None:
+        thread, key = place
+        to = memory if thread is None else registers[thread]
         known = to.get(key, NOTHING)
         if not targets <= known:
             to[key] = known | targets
-            changed = True
+            waiting.extend(readers.get(place, ()))
 
     def value(held: dict[str, Targets], operand: Operand | Address) -> Targets:
         if isinstance(operand, Variable):
             return frozenset((operand.name,))
         return held.get(operand.name, NOTHING) if isinstance(operand, Register) else NOTHING
 
-    while changed:
-        changed = False
-        for held, thread in zip(registers, test.threads, strict=True):
-            for instruction in thread:
-                match instruction:
-                    case Alu():
-                        for source in instruction.sources:
-                            add(held, instruction.destination.name, value(held, source))
-                    case Load() | Store() | Atomic() | Reduce():
-                        for variable in value(held, instruction.address):
-                            if isinstance(instruction, (Load, Atomic)):
-                                add(held, instruction.destination.name, memory.get(variable, NOTHING))
-                            for source in operands_of(instruction):
-                                add(memory, variable, value(held, source))
+    while waiting:
+        number, instruction = waiting.pop()
+        held = registers[number]
+        match instruction:
+            case Alu():
+                for source in instruction.sources:
+                    add((number, instruction.destination.name), value(held, source))
+            case Load() | Store() | Atomic() | Reduce():
+                for variable in value(held, instruction.address):
+                    if isinstance(instruction, (Load, Atomic)):
+                        readers.setdefault((None, variable), {})[number, instruction] = None
+                        add((number, instruction.destination.name), memory.get(variable, NOTHING))
+                    for source in operands_of(instruction):
+                        add((None, variable), value(held, source))
+
+
+def _readers(test: Test) -> dict[Place, dict[tuple[int, Instruction], None]]:
+    """The instructions that look at each register, each once; those that look at a variable are found on the way."""
+    readers: dict[Place, dict[tuple[int, Instruction], None]] = {}
+    for number, thread in enumerate(test.threads):
+        for instruction in thread:
+            for operand in (address_of(instruction), *operands_of(instruction)):
+                if isinstance(operand, Register):
+                    readers.setdefault((number, operand.name), {})[number, instruction] = None
+    return readers

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyparsing as pp
 
 from gpudiy.litmus.condition import (
+    DEEPEST,
     AddressOf,
     And,
     Compare,
@@ -34,7 +35,7 @@ from gpudiy.litmus.instruction import Comparison
 Result = TypeVar("Result")
 
 REMEMBERED = 1 << 16  # distinct pieces kept
-DEEPEST = 40  # nesting of parentheses in a condition or scope tree
+SPACE = re.compile(r"\s*")
 
 
 class SyntaxProblem(Exception):
@@ -91,10 +92,16 @@ def _regex(pattern: str) -> pp.ParserElement:
     return pp.Regex(pattern, flags=re.ASCII)
 
 
+def _number(text: str) -> int:
+    return int(text, 16 if "x" in text.lower() else 10)
+
+
 NAME_PATTERN = r"[A-Za-z_$%][\w$]*"
 NAME = _regex(NAME_PATTERN).set_name("a name")
-NUMBER = _regex(r"[-+]?(?:0[xX][0-9a-fA-F]{1,32}|\d{1,40})(?![\w.])").set_name("a number")
-NUMBER.add_parse_action(lambda tokens: int(tokens[0], 0) if "x" in tokens[0].lower() else int(tokens[0]))
+NUMBER_PATTERN = r"[-+]?(?:0[xX][0-9a-fA-F]{1,32}|\d{1,40})(?![\w.])"
+WRITTEN_NUMBER = re.compile(rf"(?<![\w$]){NUMBER_PATTERN}", re.ASCII)
+NUMBER = _regex(NUMBER_PATTERN).set_name("a number")
+NUMBER.add_parse_action(lambda tokens: _number(tokens[0]))
 THREAD = _regex(r"P?(\d{1,6})(?=\s*:)").set_name("a thread")
 THREAD.add_parse_action(lambda tokens: int(tokens[0].lstrip("P")))
 
@@ -110,7 +117,9 @@ def _instruction() -> pp.ParserElement:
     inside = _regex(NAME_PATTERN).set_name("a register or variable")
     address = _word("[") - inside + _word("]").set_name("`]`: an address takes no offset")
     address.add_parse_action(lambda tokens: RawOperand("address", tokens[0]))
-    number = NUMBER.copy().add_parse_action(lambda tokens: RawOperand("number", str(tokens[0]), tokens[0]))
+    number = pp.original_text_for(NUMBER).add_parse_action(
+        lambda tokens: RawOperand("number", tokens[0], _number(tokens[0]))
+    )
     name = NAME.copy().add_parse_action(lambda tokens: RawOperand("name", tokens[0]))
     taken = (_word("&") - NAME).add_parse_action(lambda tokens: RawOperand("address-of", tokens[0]))
     operand = (address | taken | number | name).set_name("an operand")
@@ -130,8 +139,8 @@ def _declaration() -> pp.ParserElement:
     register = _word(".reg") - _regex(r"\.\w+").set_name("a type such as .s32")("type") + NAME("name") + initial
     plain = NAME("name") + _word("=") - value("value")
     alias = NAME("name") + _word("@") - NAME("proxy") + _word("aliases") + NAME("aliases")
-    of_thread = THREAD("thread") + _word(":") - (register | plain)
-    return (of_thread | alias | plain).set_name("a declaration") + pp.StringEnd().set_name("`;`")
+    of_thread = THREAD("thread") + _word(":") - (register | plain).set_name("`.reg` or a register")
+    return (of_thread | plain | alias).set_name("a declaration") + pp.StringEnd().set_name("`;`")
 
 
 # most conditions are a few equations: each of these is parsed once
@@ -161,7 +170,7 @@ def _expression() -> pp.ParserElement:
     observable = _observable()
     constant = NUMBER.copy().add_parse_action(lambda tokens: Constant(tokens[0]))
     address = (_word("&") - NAME).add_parse_action(lambda tokens: AddressOf(tokens[0]))
-    term = observable | constant | address
+    term = (observable | constant | address).set_name("a register, a variable or a number")
     operator = _regex(r"==|!=|<>|<=|>=|=(?!>)|<|>").set_name("a comparison")
     comparison = (term + operator - term).add_parse_action(
         lambda tokens: Compare(Comparison(COMPARISONS[tokens[1]]), tokens[0], tokens[2])
@@ -190,14 +199,18 @@ def _condition() -> pp.ParserElement:
         (never - expression).add_parse_action(lambda tokens: Condition(Quantifier.NOT_EXISTS, tokens[1]))
         | (exists - expression).add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[1]))
         | (forall - expression).add_parse_action(lambda tokens: Condition(Quantifier.FORALL, tokens[1]))
-        | _observed()
+        | _observed(expression)
         | expression.copy().add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[0]))
     )
-    return quantified + pp.Suppress(pp.Opt(";")) + pp.StringEnd().set_name("the end of the condition")
+    return (
+        quantified.set_name("a condition")
+        + pp.Suppress(pp.Opt(";"))
+        + pp.StringEnd().set_name("the end of the condition")
+    )
 
 
-def _observed() -> pp.ParserElement:
-    """`observed 0:r0=1; 1:r0=0; and 0:r0=0;`: the listed outcomes."""
+def _observed(expression: pp.ParserElement) -> pp.ParserElement:
+    """`observed 0:r0=1; 1:r0=0; and 0:r0=0;`: the listed outcomes, or a condition on them."""
     equality = (_observable() + _word("=") - NUMBER).add_parse_action(
         lambda tokens: Compare(Comparison.EQ, tokens[0], Constant(tokens[1]))
     )
@@ -207,16 +220,20 @@ def _observed() -> pp.ParserElement:
     outcomes = (outcome + pp.ZeroOrMore(pp.Suppress(pp.Keyword("and")) - outcome)).add_parse_action(
         lambda tokens: tokens[0] if len(tokens) == 1 else Or(tuple(tokens))
     )
-    return (pp.Suppress(pp.Keyword("observed")) - outcomes).add_parse_action(
+    return (pp.Suppress(pp.Keyword("observed")) - (outcomes | expression)).add_parse_action(
         lambda tokens: Condition(Quantifier.EXISTS, tokens[0])
     )
+
+
+def _filter() -> pp.ParserElement:
+    return _expression() + pp.Suppress(pp.Opt(";")) + pp.StringEnd().set_name("the end of the filter")
 
 
 def _scope_tree() -> pp.ParserElement:
     node = pp.Forward()
     thread = _regex(r"P\d{1,6}\b").set_name("a thread")
     level = _regex(r"[A-Za-z_]\w*").set_name("a level such as cta")
-    inside = pp.OneOrMore(node | thread).set_name("a thread or `(`")
+    inside = pp.OneOrMore((node | thread).set_name("a thread or `(`"))
     node <<= pp.Group(_word("(") - level + inside + _word(")").set_name(")"))
     return pp.OneOrMore(node) + pp.StringEnd().set_name("`(` or the memory map")
 
@@ -235,7 +252,7 @@ def _locations() -> pp.ParserElement:
 
 
 _INSTRUCTION, _DECLARATION = _instruction(), _declaration()
-_CONDITION, _EXPRESSION = _condition(), _expression() + pp.Suppress(pp.Opt(";")) + pp.StringEnd()
+_CONDITION, _EXPRESSION = _condition(), _filter()
 _SCOPE_TREE, _MEMORY_MAP, _LOCATIONS = _scope_tree(), _memory_map(), _locations()
 
 
@@ -247,11 +264,20 @@ def parse_piece(parse: Callable[[str], Result], text: str, offset: int) -> Resul
         raise problem.moved(text, offset) from None
 
 
+def skip_space(text: str, offset: int) -> int:
+    """Where the next character behind `offset` stands that is not blank, or the end of the text."""
+    found = SPACE.match(text, offset)
+    return found.end() if found else offset
+
+
 def find_token(text: str, token: str, occurrence: int = 0) -> int:
     """Where `token` stands in `text` as a word of its own, the first time or as often as `occurrence` says (-1: the
-    last time); the start of the text if it does not stand there.
+    last time); the start of the text if it does not stand there. A number is found however it is written.
     """
     found = [match.start() for match in re.finditer(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text)]
+    if not found and WRITTEN_NUMBER.fullmatch(token):
+        numbers = WRITTEN_NUMBER.finditer(text)
+        found = [match.start() for match in numbers if _number(match[0]) == _number(token)]
     return found[occurrence] if found else len(text) - len(text.lstrip())
 
 
@@ -264,11 +290,22 @@ def _parse(grammar: pp.ParserElement, text: str) -> Any:
         raise SyntaxProblem(f"{what}, found {found[0]!r}" if found else f"{what} here", error.loc) from None
 
 
+PREFIXES = ("~", "not", "=>")
+ENDED_BY = {"=>": ("~", "not"), "/\\": PREFIXES, "\\/": PREFIXES, ")": PREFIXES}
+
+
 def _check_depth(text: str) -> None:
-    depth = 0
-    for match in re.finditer(r"[()]|~|\bnot\b|=>", text):
-        depth += -1 if match[0] == ")" else 1
-        if depth > DEEPEST:
+    """Count what is open: parentheses until they close, `not` and `=>` until the operand behind them ends."""
+    opened: list[str] = []
+    for match in re.finditer(r"[()]|~|\bnot\b|=>|/\\|\\/", text):
+        token = match[0]
+        while opened and opened[-1] in ENDED_BY.get(token, ()):
+            opened.pop()
+        if token == ")":
+            del opened[-1:]
+        elif token not in ("/\\", "\\/"):
+            opened.append(token)
+        if len(opened) > DEEPEST:
             raise SyntaxProblem(f"nested more than {DEEPEST} deep", match.start())
 
 

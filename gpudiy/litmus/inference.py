@@ -49,17 +49,24 @@ def _type_at(opcode: str, position: int, explicit: list[ScalarType]) -> ScalarTy
 
 def _spread_addresses(cells: list[RawInstruction], types: dict[str, ScalarType], variables: frozenset[str]) -> None:
     """Arithmetic on an address is 64 bits wide in all its registers."""
-    changed = True
-    while changed:
-        changed = False
-        for cell in cells:
-            if cell.opcode[0] not in ALU or cell.opcode[0] in ("cvt", "selp", "shl", "shr") or len(cell.opcode) > 1:
-                continue
-            names = [operand.text for operand in cell.operands if operand.kind == "name"]
-            wide = any(operand.kind == "address-of" for operand in cell.operands) or any(
-                types.get(name) is ScalarType.B64 or (name in variables and name not in types) for name in names
-            )
-            fresh = [name for name in names if name not in types and name not in variables]
-            if wide and fresh:
-                types.update(dict.fromkeys(fresh, ScalarType.B64))
-                changed = True
+    waiting = []
+    users: dict[str, list[RawInstruction]] = {}
+    for cell in cells:
+        if cell.opcode[0] in ALU and cell.opcode[0] not in ("cvt", "selp", "shl", "shr") and len(cell.opcode) == 1:
+            waiting.append(cell)
+            for name in _names(cell):
+                users.setdefault(name, []).append(cell)
+    waiting.reverse()
+    while waiting:
+        cell = waiting.pop()
+        wide = any(operand.kind == "address-of" for operand in cell.operands) or any(
+            types.get(name) is ScalarType.B64 or (name in variables and name not in types) for name in _names(cell)
+        )
+        fresh = [name for name in _names(cell) if wide and name not in types and name not in variables]
+        for name in fresh:
+            types[name] = ScalarType.B64
+            waiting += users[name]
+
+
+def _names(cell: RawInstruction) -> list[str]:
+    return [operand.text for operand in cell.operands if operand.kind == "name"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import (
     ACCESS_SCOPES,
@@ -36,6 +36,7 @@ from gpudiy.litmus.instruction import (
     Register,
     SetPredicate,
     Store,
+    Variable,
     guard_of,
 )
 from gpudiy.litmus.instruction_text import number_text
@@ -60,6 +61,8 @@ PROXIES: dict[type, tuple[Proxy, ...]] = {
     Atomic: (Proxy.GENERIC, Proxy.SURFACE),
     Reduce: (Proxy.GENERIC, Proxy.SURFACE),
 }
+BARRIERS = 16  # of a CTA
+PREDICATE_OPERATIONS = frozenset({"mov", "and", "or", "xor", "not"})
 MEMBAR_SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
 
 
@@ -70,6 +73,7 @@ class Problem:
     message: str
     token: str | None = None
     hint: str | None = None
+    last: bool = False  # the token is the last of its kind in the text
 
 
 def check_instruction(instruction: Instruction, types: Types) -> Problem | None:
@@ -146,11 +150,13 @@ def _memory_operands(instruction: MemoryInstruction, types: Types) -> Problem | 
     needed = instruction.access.type
     problem = None
     if isinstance(instruction.address, Register) and instruction.address.name not in types:
-        return _undeclared(instruction.address)
+        name = instruction.address.name
+        hint = f"if {name} is a variable, add `{name}: global` to the memory map"
+        return replace(_undeclared(instruction.address), token=f"[{name}]", hint=hint)
     if isinstance(instruction, (Load, Atomic)):
         problem = _register(instruction.destination, needed, types)
     if isinstance(instruction, Store):
-        return _operand(instruction.source, needed, types)
+        return _source(instruction.source, needed, types)
     if isinstance(instruction, (Atomic, Reduce)):
         wanted = 2 if instruction.operation is AtomicOperation.CAS else 1
         if len(instruction.sources) != wanted:
@@ -158,7 +164,7 @@ def _memory_operands(instruction: MemoryInstruction, types: Types) -> Problem | 
         if isinstance(instruction, Reduce) and instruction.operation in (AtomicOperation.CAS, AtomicOperation.EXCH):
             return Problem(f"red has no {instruction.operation}: it returns nothing", instruction.operation)
         for source in instruction.sources:
-            problem = problem or _operand(source, needed, types)
+            problem = problem or _source(source, needed, types)
     return problem
 
 
@@ -174,10 +180,15 @@ def _barrier(barrier: Barrier, types: Types) -> Problem | None:
     for operand in (barrier.identifier, barrier.count):
         if isinstance(operand, Immediate) and operand.value < 0:
             return Problem("a barrier takes no negative number", number_text(operand.value))
+        if isinstance(operand, Variable):
+            return Problem(f"a barrier takes numbers and registers, not {operand.name}", operand.name)
         if operand is not None:
             problem = _operand(operand, ScalarType.B32, types)
             if problem is not None:
                 return problem
+    if isinstance(barrier.identifier, Immediate) and barrier.identifier.value >= BARRIERS:
+        token = number_text(barrier.identifier.value)
+        return Problem(f"a CTA has barriers 0 to {BARRIERS - 1}, not {barrier.identifier.value}", token)
     return Problem("a barrier instance is a number from 0 on") if barrier.instance < 0 else None
 
 
@@ -187,6 +198,8 @@ def _alu(alu: Alu, types: Types) -> Problem | None:
         return Problem(f"{operation} takes {operation.arity} source operands", operation)
     if (alu.source_type is not None) != (operation is AluOperation.CVT):
         return Problem("cvt, and no other instruction, names two types", operation)
+    if ScalarType.PRED in (alu.type, alu.source_type) and operation not in PREDICATE_OPERATIONS:
+        return Problem(f"{operation} cannot have type .pred", "pred")
     needed = [alu.source_type or alu.type] * operation.arity
     if operation in (AluOperation.SHL, AluOperation.SHR):
         needed[1] = ScalarType.B32
@@ -194,12 +207,18 @@ def _alu(alu: Alu, types: Types) -> Problem | None:
         needed[2] = ScalarType.PRED
     problem = _register(alu.destination, alu.type, types)
     for source, type in zip(alu.sources, needed, strict=True):
-        problem = problem or _operand(source, type, types)
+        problem = problem or _source(source, type, types)
     return problem
 
 
 def _integer_type(type: ScalarType) -> Problem | None:
     return Problem("predicates cannot be compared", "pred") if type is ScalarType.PRED else None
+
+
+def _source(operand: Operand, needed: ScalarType, types: Types) -> Problem | None:
+    """What is wrong with an operand behind which no other one of the same name is looked at."""
+    problem = _operand(operand, needed, types)
+    return None if problem is None else replace(problem, last=True)
 
 
 def _operand(operand: Operand, needed: ScalarType, types: Types) -> Problem | None:

@@ -55,6 +55,21 @@ class MemoryMap:
             name = target
         return name
 
+    def locations(self) -> dict[str, str]:
+        """`location_of` every variable, in one go."""
+        if all(variable.aliases is None for variable in self.variables):
+            return {name: name for name in self.names}
+        targets = {variable.name: variable.aliases for variable in self.variables}
+        found: dict[str, str] = {}
+        for start in targets:
+            chain = dict.fromkeys((start,))
+            name = start
+            while name not in found and (target := targets.get(name)) is not None and target not in chain:
+                name = target
+                chain[name] = None
+            found.update(dict.fromkeys(chain, found.get(name, name)))
+        return found
+
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(variable.name for variable in self.variables)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TypeVar
 
@@ -55,6 +56,7 @@ REDUCTIONS = {"red": Proxy.GENERIC, "sured": Proxy.SURFACE}
 ALU = {operation.value: operation for operation in AluOperation}
 OPCODES = (*LOADS, *STORES, *ATOMICS, *REDUCTIONS, *ALU, "membar", "fence", "bar", "barrier", "setp", "bra")
 
+INSTANCE = re.compile(r"inst(\d{1,9})\Z", re.ASCII)
 BITWISE_ATOMICS = frozenset({"cas", "exch", "and", "or", "xor"})
 BITWISE_ALU = frozenset({"and", "or", "xor", "not", "shl"})
 
@@ -70,11 +72,17 @@ class Modifiers:
     def take(self, what: str, table: Mapping[str, Kind]) -> Kind | None:
         found = [word for word in self.words if word in table]
         if len(found) > 1:
-            raise SyntaxProblem(f"{self.text} names two {what}s: .{found[0]} and .{found[1]}", token=found[1])
+            problem = f"{self.text} names two {what}s: .{found[0]} and .{found[1]}"
+            raise SyntaxProblem(problem, token=found[1], occurrence=found[0] == found[1])
         if not found:
             return None
         self.words.remove(found[0])
         return table[found[0]]
+
+    def drop(self, word: str) -> None:
+        """Leave out one word that says nothing new."""
+        if word in self.words:
+            self.words.remove(word)
 
     def need(self, what: str, table: Mapping[str, Kind]) -> Kind:
         found = self.take(what, table)
@@ -90,8 +98,11 @@ class Modifiers:
             word = self.words[0]
             known = word in EVERY_MODIFIER
             message = f"{self.opcode} cannot have .{word}" if known else f"unknown modifier .{word} in {self.text}"
-            hint = None if known else near_name(word, [name for table in tables for name in table])
-            raise SyntaxProblem(message, token=word, hint=hint)
+            names = [name for table in tables for name in table]
+            hint = None
+            if names and not known:
+                hint = near_name(word, names) or "modifiers: " + ", ".join(names)
+            raise SyntaxProblem(message, token=word, hint=hint, occurrence=self.text.split(".").count(word) - 1)
 
 
 EVERY_MODIFIER = frozenset((*TYPES, *ORDERS, *SCOPES, *SPACES, *CACHES, *OPERATIONS, *FENCE_KINDS))
@@ -118,23 +129,13 @@ def build_instruction(raw: RawInstruction, types: Types, variables: frozenset[st
     if opcode in ("bar", "barrier"):
         return _barrier(modifiers, resolver, guard)
     if opcode == "setp":
-        comparison = modifiers.need("comparison", COMPARISONS)
-        type = _type(modifiers, resolver)
-        modifiers.finish(COMPARISONS, TYPES)
-        destination, left, right = resolver.take("register", "value", "value")
-        ordered = comparison not in (Comparison.EQ, Comparison.NE)
-        type = type.of_kind("s") if ordered and type[0] == "b" else type
-        return SetPredicate(
-            comparison, type, resolver.register(destination), (resolver.value(left), resolver.value(right)), guard
-        )
+        return _set_predicate(modifiers, resolver, guard)
     if opcode == "bra":
-        modifiers.words = [word for word in modifiers.words if word != "uni"]
-        modifiers.finish()
-        (target,) = resolver.take("label")
-        return Branch(target.text, guard)
+        return _branch(modifiers, resolver, guard)
     if opcode in ALU:
         return _alu(modifiers, resolver, guard)
-    raise SyntaxProblem(f"unknown operator {opcode!r}", token=opcode, hint=near_name(opcode, OPCODES))
+    hint = near_name(opcode, OPCODES) or "operators: " + ", ".join(OPCODES)
+    raise SyntaxProblem(f"unknown operator {opcode!r}", token=opcode, hint=hint)
 
 
 class Operands:
@@ -243,9 +244,11 @@ def _fence(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Ins
         return Fence(FenceKind.MEMBAR, scope, guard)
     if modifiers.words[:1] == ["proxy"]:
         kind = ".".join(modifiers.words[1:])
+        if not kind:
+            raise SyntaxProblem("fence.proxy needs a proxy", token="proxy", hint="proxies: " + ", ".join(PROXY_FENCES))
         if kind not in PROXY_FENCES:
             hint = near_name(kind, list(PROXY_FENCES)) or "proxies: " + ", ".join(PROXY_FENCES)
-            raise SyntaxProblem(f"unknown proxy {kind!r}", token=kind or "proxy", hint=hint)
+            raise SyntaxProblem(f"unknown proxy {kind!r}", token=kind, hint=hint)
         return ProxyFence(PROXY_FENCES[kind], guard)
     order = modifiers.need("order", FENCE_KINDS)
     scope = modifiers.need("scope", SCOPES)
@@ -255,11 +258,13 @@ def _fence(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Ins
 
 def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
     """bar.sync, bar.cta.sync, barrier.sync, …, and `.instN` for the statement a model may tell apart."""
-    modifiers.words = [word for word in modifiers.words if word not in ("cta", "aligned")]
+    modifiers.drop("cta")
+    modifiers.drop("aligned")
     mode = modifiers.need("mode", MODES)
     instance = 0
-    if modifiers.words and modifiers.words[0].startswith("inst") and modifiers.words[0][4:].isdecimal():
-        instance = int(modifiers.words.pop(0)[4:])
+    if modifiers.words and (named := INSTANCE.match(modifiers.words[0])):
+        instance = int(named[1])
+        modifiers.words.pop(0)
     modifiers.finish(MODES)
     if not 1 <= len(operands.operands) <= 2:
         raise SyntaxProblem("a barrier takes an identifier and, perhaps, a count of threads")
@@ -267,10 +272,30 @@ def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> I
     return Barrier(mode, identifier, count[0] if count else None, instance, guard)
 
 
+def _set_predicate(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    comparison = modifiers.need("comparison", COMPARISONS)
+    type = _type(modifiers, operands)
+    modifiers.finish(COMPARISONS, TYPES)
+    destination, left, right = operands.take("register", "value", "value")
+    ordered = comparison not in (Comparison.EQ, Comparison.NE)
+    type = type.of_kind("s") if ordered and type[0] == "b" else type
+    sources = (operands.value(left), operands.value(right))
+    return SetPredicate(comparison, type, operands.register(destination), sources, guard)
+
+
+def _branch(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    modifiers.drop("uni")
+    modifiers.finish()
+    (target,) = operands.take("label")
+    if target.kind != "name":
+        raise SyntaxProblem(f"bra needs a label, not {_shown(target)}", token=target.text)
+    return Branch(target.text, guard)
+
+
 def _alu(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
     operation = ALU[modifiers.opcode]
     if operation is AluOperation.MUL:
-        modifiers.words = [word for word in modifiers.words if word != "lo"]
+        modifiers.drop("lo")
     source_type = None
     if operation is AluOperation.CVT:
         words = [word for word in modifiers.words if word in TYPES]

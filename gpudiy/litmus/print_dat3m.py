@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import zip_longest
 
 from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, And, Expression, FinalRegister, Implies, Not, Or, comparisons
@@ -34,11 +33,12 @@ from gpudiy.litmus.instruction import (
     operands_of,
 )
 from gpudiy.litmus.instruction_text import ATOMIC_WORDS, LOAD_WORDS, REDUCE_WORDS, STORE_WORDS, instruction_text
-from gpudiy.litmus.print_gpu_ptx import quoted_texts
+from gpudiy.litmus.print_gpu_ptx import quoted_texts, rows_text
 from gpudiy.litmus.test import Test
 
 REGISTER = re.compile(r"r\d+\Z", re.ASCII)
 ARITHMETIC = (AluOperation.ADD, AluOperation.SUB, AluOperation.MUL, AluOperation.DIV)
+BITWISE = (AluOperation.AND, AluOperation.OR, AluOperation.XOR)
 OPERATIONS = ("add", "sub", "mul", "div", "and", "or", "xor", "exch", "cas")
 PROXY_FENCES = ("alias", "generic", "texture", "surface", "constant")
 
@@ -55,12 +55,7 @@ def dat3m_text(test: Test) -> str:
         [header, *_ThreadPrinter(test, number).lines()]
         for number, header in enumerate(_headers(test))
     ]  # fmt: skip
-    widths = [max(map(len, column)) for column in columns]
-    rows = [
-        " " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " ;"
-        for row in zip_longest(*columns, fillvalue="")
-    ]
-    lines = [f"PTX {test.name}", *quoted_texts(test), "{", *_declarations(test), "}", *rows]
+    lines = [f"PTX {test.name}", *quoted_texts(test), "{", *_declarations(test), "}", *rows_text(columns, " | ", " ;")]
     if test.locations:
         lines.append("locations [" + " ".join(f"{term_text(term, dat3m=True)};" for term in test.locations) + "]")
     if test.filter is not None:
@@ -197,7 +192,9 @@ class _ThreadPrinter:
                 raise CannotExpress(f"`{instruction_text(instruction)}`")
 
     def arithmetic(self, alu: Alu) -> str:
-        if alu.type is not ScalarType.S32 or alu.operation not in (AluOperation.MOV, *ARITHMETIC):
+        if alu.type is not (ScalarType.B32 if alu.operation in BITWISE else ScalarType.S32):
+            raise CannotExpress(f"`{instruction_text(alu)}`")
+        if alu.operation not in (AluOperation.MOV, *ARITHMETIC, *BITWISE):
             raise CannotExpress(f"`{instruction_text(alu)}`")
         word = "ld" if alu.operation is AluOperation.MOV else alu.operation
         return f"{word} {alu.destination.name}, {self.values(alu)}"

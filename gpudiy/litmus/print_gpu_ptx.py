@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
@@ -12,6 +13,8 @@ from gpudiy.litmus.memory_map import MappedVariable
 from gpudiy.litmus.scope_tree import Placement, ScopeTree
 from gpudiy.litmus.test import Test
 
+BARE = re.compile(r"(?:\d+:)?[A-Za-z_$%]")  # a condition that starts so cannot be taken for anything else
+
 
 def canonical_text(test: Test) -> str:
     """The test as gpu-diy prints it."""
@@ -19,7 +22,7 @@ def canonical_text(test: Test) -> str:
     sections = [
         "\n".join((f"GPU_PTX {test.name}", *quoted_texts(test))),
         "\n".join(_declarations(test)),
-        "\n".join(_rows(columns, " : ", "")),
+        "\n".join(rows_text(columns, " : ", "")),
         scope_tree_text(test.scope_tree),
         ", ".join(map(_mapped, test.memory_map.variables)),
         *_asides(test),
@@ -36,7 +39,14 @@ def herd_text(test: Test) -> str:
         tree = tree[:-1]
     sections = [
         "\n".join(
-            (f"GPU_PTX {test.name}", *quoted_texts(test), "{", *_declarations(test), "}", *_rows(columns, " | ", " ;"))
+            (
+                f"GPU_PTX {test.name}",
+                *quoted_texts(test),
+                "{",
+                *_declarations(test),
+                "}",
+                *rows_text(columns, " | ", " ;"),
+            )
         ),
         f"scopeTree\n{tree}",
         ", ".join(map(_mapped, test.memory_map.variables)),
@@ -47,15 +57,21 @@ def herd_text(test: Test) -> str:
 
 
 def quoted_texts(test: Test) -> Iterator[str]:
-    """The cycle and the doc, in quotes; an empty cycle keeps a doc that reads like one from being taken for it."""
-    from gpudiy.litmus.read_gpu_ptx import split_texts  # the reader's rule decides
+    """The cycle and the doc, in quotes; an empty cycle keeps a doc that reads like one from being taken for it.
 
-    if test.cycle:
+    A cycle that does not read like one, in quotes would be taken for a doc: it gets a line of its own.
+    """
+    from gpudiy.litmus.read_gpu_ptx import looks_like_cycle  # the reader's rule decides
+
+    plain = looks_like_cycle(test.cycle)
+    if plain:
         yield _quoted(test.cycle)
-    elif test.doc and split_texts([test.doc]) != ("", test.doc):
+    elif looks_like_cycle(test.doc):
         yield _quoted("")
     if test.doc:
         yield _quoted(test.doc)
+    if test.cycle and not plain:
+        yield f"Cycle={test.cycle}"
 
 
 def scope_tree_text(tree: ScopeTree) -> str:
@@ -99,10 +115,11 @@ def _mapped(variable: MappedVariable) -> str:
     return f"{variable.name}: {variable.proxy} aliases {variable.aliases}"
 
 
-def _rows(columns: list[list[str]], separator: str, end: str) -> Iterator[str]:
+def rows_text(columns: list[list[str]], separator: str, end: str) -> Iterator[str]:
+    """Aligned rows of a program; without an `end` nothing stands behind the last column."""
     widths = [max(map(len, column)) for column in columns]
     if not end:
-        widths[-1] = 0  # nothing stands behind the last column
+        widths[-1] = 0
     for row in zip_longest(*columns, fillvalue=""):
         cells = separator.join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         yield f" {cells}{end}" if end else cells.rstrip(" ")
@@ -118,7 +135,7 @@ def _asides(test: Test) -> Iterator[str]:
 def _condition(test: Test, exists: str, gap: str) -> str:
     text = expression_text(test.condition.expression)
     if test.condition.quantifier is Quantifier.EXISTS:
-        return f"{exists}({text})" if exists else text
+        return text if not exists and BARE.match(text) else f"{exists or 'exists '}({text})"
     return f"{test.condition.quantifier}{gap}({text})"
 
 

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from gpudiy.litmus.access import Access, Order, Scope, Space
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, Reduce, Store
 from gpudiy.litmus.print_dat3m import CannotExpress, dat3m_text
 from gpudiy.litmus.print_gpu_ptx import canonical_text, herd_text
@@ -34,8 +35,14 @@ def print_test(test: Test, format: Format = Format.CANONICAL) -> str:
 def _checked_dat3m(test: Test) -> str:
     """The dat3m format keeps less than we do, so what it printed is read again and must be the same test."""
     text = dat3m_text(test)
-    if content_hash(read_test(text)) != content_hash(test):
+    try:
+        again = read_test(text)
+    except LitmusError as error:
+        raise CannotExpress(f"this test: {error.message}") from None
+    if content_hash(again) != content_hash(test):
         raise CannotExpress("the types of this test")
+    if (again.cycle, again.doc.strip()) != (test.cycle, test.doc.strip()):
+        raise CannotExpress("the cycle and doc of this test")
     return text
 
 

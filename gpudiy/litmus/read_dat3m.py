@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache, partial
+from itertools import count
 
 from gpudiy.litmus.access import Proxy
 from gpudiy.litmus.condition import AddressOf
-from gpudiy.litmus.draft import Draft
+from gpudiy.litmus.draft import CellParser, Draft
 from gpudiy.litmus.errors import near_name
-from gpudiy.litmus.grammar import RawDeclaration, RawInstruction, RawOperand, SyntaxProblem, parse_instruction
+from gpudiy.litmus.grammar import (
+    RawDeclaration,
+    RawInstruction,
+    RawOperand,
+    SyntaxProblem,
+    parse_instruction,
+    skip_space,
+)
 from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.opcode import ATOMICS, LOADS, MODES, REDUCTIONS, STORES
@@ -20,11 +28,10 @@ from gpudiy.litmus.sections import TOO_EARLY, read_conditions
 from gpudiy.litmus.source_text import SourceText
 from gpudiy.litmus.test import Test
 
-PLACED = r"P(\d+)\s*@\s*cta\s+(\d+)\s*,\s*gpu\s+(\d+)"
+PLACED = r"P(\d{1,6})\s*@\s*cta\s+(\d{1,6})\s*,\s*gpu\s+(\d{1,6})"
 THREADS = re.compile(rf"\s*{PLACED}\s*(?:\|\s*{PLACED}\s*)*;", re.ASCII)
 PROGRAM_END = re.compile(r"(?<![\w.])(?:locations|filter|forall|final|exists)\b|~\s*exists\b|\bnot\s+exists\b")
 REGISTER = re.compile(r"r\d+\Z", re.ASCII)
-PREDICATE = "p0"  # of every branch: each reads it right behind the setp that sets it
 BRANCHES = {f"b{comparison}": comparison for comparison in Comparison}
 OPCODES = (
     *LOADS, *STORES, *ATOMICS, *REDUCTIONS, *BRANCHES,
@@ -47,7 +54,13 @@ def read_dat3m(source: SourceText, name: str, start: int) -> Test:
     end = _read_program(draft, closing + 1)
     draft.read_sections(read_conditions, end)
     draft.memory_map = _memory_map(draft)
-    return draft.finish(parse_cell, declared=False)
+    return draft.finish(cell_parser(_free_predicate(text)), declared=False)
+
+
+def _free_predicate(text: str) -> str:
+    """A name for the predicate of every branch: each reads it right behind the setp that sets it."""
+    taken = set(re.findall(r"p\d+", text))
+    return next(name for name in map("p{}".format, count()) if name not in taken)
 
 
 def _texts(text: str) -> tuple[str, str]:
@@ -62,7 +75,7 @@ def _texts(text: str) -> tuple[str, str]:
 
 def _read_program(draft: Draft, start: int) -> int:
     source, text = draft.source, draft.source.text
-    start = _skip(text, start + 1 if text.startswith(";", start) else start)
+    start = skip_space(text, start + 1 if text.startswith(";", start) else start)
     header = THREADS.match(text, start)
     if header is None:
         raise source.error("expected a row of threads such as `P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;`", start)
@@ -102,7 +115,7 @@ def _memory_map(draft: Draft) -> MemoryMap:
             variables.setdefault(raw.value.variable, MappedVariable(raw.value.variable))
     for cells in draft.cells:
         for cell in cells:
-            for instruction in draft.source.piece(parse_cell, *cell):
+            for instruction in draft.source.piece(cell_parser("p0"), *cell):
                 for operand in instruction.operands:
                     if operand.kind == "address" and not REGISTER.match(operand.text):
                         variables.setdefault(operand.text, MappedVariable(operand.text))
@@ -119,8 +132,13 @@ def _alias(raw: RawDeclaration, variables: dict[str, MappedVariable], _text: str
     return MappedVariable(raw.name, aliases=raw.aliases, proxy=Proxy(raw.proxy))
 
 
-@lru_cache(1 << 16)
-def parse_cell(text: str) -> tuple[RawInstruction, ...]:
+@lru_cache(16)
+def cell_parser(predicate: str) -> CellParser:
+    """`parse_cell` for tests whose branches use this predicate."""
+    return lru_cache(1 << 16)(partial(parse_cell, predicate=predicate))
+
+
+def parse_cell(text: str, predicate: str = "p0") -> tuple[RawInstruction, ...]:
     """A cell, rewritten as PTX: brackets around addresses, `ld r, 1` as mov, `beq` as setp and a guarded bra."""
     raw = parse_instruction(text)
     if not raw.opcode:
@@ -132,7 +150,7 @@ def parse_cell(text: str) -> tuple[RawInstruction, ...]:
     if opcode == "goto":
         return (raw._replace(opcode=("bra",)),)
     if opcode in BRANCHES:
-        return _branch(raw, BRANCHES[opcode])
+        return _branch(raw, BRANCHES[opcode], predicate)
     if opcode == "bar":
         return (_barrier(raw, words),)
     if opcode == "ld" and len(raw.operands) == 2 and (not words or raw.operands[1].kind == "number"):
@@ -152,12 +170,12 @@ def _addressed(raw: RawInstruction, position: int) -> RawInstruction:
     return raw._replace(operands=tuple(operands))
 
 
-def _branch(raw: RawInstruction, comparison: Comparison) -> tuple[RawInstruction, ...]:
+def _branch(raw: RawInstruction, comparison: Comparison, predicate: str) -> tuple[RawInstruction, ...]:
     if len(raw.operands) != 3 or len(raw.opcode) > 1:
         raise SyntaxProblem(f"{raw.opcode[0]} takes two values and a label")
     left, right, label = raw.operands
-    test = RawInstruction(raw.labels, None, False, ("setp", comparison), (RawOperand("name", PREDICATE), left, right))
-    return test, RawInstruction((), PREDICATE, False, ("bra",), (label,))
+    test = RawInstruction(raw.labels, None, False, ("setp", comparison), (RawOperand("name", predicate), left, right))
+    return test, RawInstruction((), predicate, False, ("bra",), (label,))
 
 
 def _barrier(raw: RawInstruction, words: tuple[str, ...]) -> RawInstruction:
@@ -169,7 +187,3 @@ def _barrier(raw: RawInstruction, words: tuple[str, ...]) -> RawInstruction:
         raise SyntaxProblem("a barrier instance is a small number from 0 on", token=instance.text)
     opcode = ("bar", words[1], f"inst{instance.value}")
     return raw._replace(opcode=opcode, operands=tuple(rest) or (RawOperand("number", "0"),))
-
-
-def _skip(text: str, offset: int) -> int:
-    return len(text) - len(text[offset:].lstrip())

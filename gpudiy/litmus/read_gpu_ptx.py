@@ -6,7 +6,7 @@ import re
 
 from gpudiy.litmus.draft import Draft
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.grammar import RawInstruction, parse_instruction
+from gpudiy.litmus.grammar import RawInstruction, parse_instruction, skip_space
 from gpudiy.litmus.program import line_rows, read_columns, semicolon_rows
 from gpudiy.litmus.sections import KEYWORD, TOO_EARLY, read_sections
 from gpudiy.litmus.source_text import SourceText
@@ -15,13 +15,12 @@ from gpudiy.litmus.test import Test
 STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 INFORMATION = re.compile(r"\s*([A-Z][A-Za-z]*)=([^\n]*[^\n;\s])[ \t]*(?=\n)")
 EDGE = re.compile(r"(?:Po|Rf|Fr|Co|Ws|Dp|Ctrl|Rmw|Bar|[Mm]embar|MFence|Fence|M(?:cta|gl|sys)-)[\w.*+-]*\Z")
-THREADS = re.compile(r"^[ \t]*P\d+[ \t]*(?:[|:][ \t]*P\d+[ \t]*)*(;?)[ \t]*$", re.MULTILINE | re.ASCII)
+THREADS = re.compile(r"^[ \t]*P\d{1,6}[ \t]*(?:[|:][ \t]*P\d{1,6}[ \t]*)*(?:(;)[ \t]*)?$", re.MULTILINE | re.ASCII)
 SECTION_WORDS = ("scopeTree", "exists", "forall", "final", "observed", "locations", "filter")
 SECTION_START = re.compile(rf"\bscopeTree\b|^[ \t]*{KEYWORD}", re.MULTILINE)
 BARE_SECTION = re.compile(
-    r"^\s*(?:P?\d+\s*:\s*[a-z]\w*\s*[=!<>]|\w+\s*:\s*(?:global|shared)\b)", re.ASCII | re.MULTILINE
+    r"^[ \t]*(?:P?\d+\s*:\s*[a-z]\w*\s*[=!<>]|\w+\s*:\s*(?:global|shared)\b)", re.ASCII | re.MULTILINE
 )
-SPACE = re.compile(r"\s*")
 
 
 def read_gpu_ptx(source: SourceText, name: str, start: int) -> Test:
@@ -41,7 +40,7 @@ def parse_cell(text: str) -> tuple[RawInstruction, ...]:
 def split_texts(strings: list[str]) -> tuple[str, str]:
     """The quoted strings after a header as (cycle, doc): the first is a cycle if it lists edges, or is empty."""
     if strings and (not strings[0] or looks_like_cycle(strings[0])):
-        return strings[0], "\n".join(strings[1:])
+        return " ".join(strings[0].split()), "\n".join(strings[1:])
     return "", "\n".join(strings)
 
 
@@ -65,13 +64,13 @@ def _read_texts(draft: Draft, offset: int) -> int:
     while found := INFORMATION.match(text, offset):
         key, value = found[1], found[2].strip()
         if key == "Cycle" and not draft.cycle:
-            draft.cycle = value
+            draft.cycle = " ".join(value.split())
         else:
             lines.append(value if key == "Doc" else f"{key}={value}")
         offset = found.end()
     if lines:
         draft.doc = "\n".join([draft.doc, *lines] if draft.doc else lines)
-    return _skip(text, offset)
+    return skip_space(text, offset)
 
 
 def _read_declarations(draft: Draft, offset: int) -> tuple[re.Match[str], bool]:
@@ -82,7 +81,7 @@ def _read_declarations(draft: Draft, offset: int) -> tuple[re.Match[str], bool]:
         if end < 0:
             raise source.error(f"this `{{` is not closed: {TOO_EARLY}", offset)
         draft.read_declarations(offset + 1, end)
-        row = _skip(text, end + 1)
+        row = skip_space(text, end + 1)
         header = THREADS.match(text, text.rfind("\n", 0, row) + 1)
         if header is None:
             raise _no_threads(source, end + 1)
@@ -120,7 +119,7 @@ def _read_program(draft: Draft, header: re.Match[str]) -> int:
         raise source.error(f"the threads of a test are P0 to P{len(numbers) - 1}, each once", header.start())
     start, end = header.end(), _program_end(text, header.end())
     if separator == ":" and not header[1] and (section := BARE_SECTION.search(text, start, end)) is not None:
-        raise source.error("the scope tree is missing before this", _skip(text, section.start()))
+        raise source.error("the scope tree is missing before this", skip_space(text, section.start()))
     rows = semicolon_rows(source, start, end) if header[1] else line_rows(source, start, end)
     draft.cells = read_columns(source, rows, separator, numbers)
     if end == len(text):
@@ -136,8 +135,3 @@ def _program_end(text: str, start: int) -> int:
         found = SECTION_START.search(text, start, end)
         return end if found is None else found.start()
     return end
-
-
-def _skip(text: str, offset: int) -> int:
-    found = SPACE.match(text, offset)
-    return found.end() if found else offset

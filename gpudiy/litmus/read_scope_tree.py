@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -51,7 +52,7 @@ def read_scope_tree(text: str, threads: int) -> ScopeTree:
 
 
 def _last(text: str, thread: int) -> int:
-    return text.rfind(f"P{thread}")
+    return [found.start() for found in re.finditer(rf"P0*{thread}(?!\d)", text)][-1]
 
 
 class _Completion:
@@ -71,7 +72,7 @@ class _Completion:
         common: dict[Scope, int] = {}  # the device and the kernel for what is not in one
         for node in nodes:
             if isinstance(node, str):
-                yield int(node[1:]), self.complete(groups, Scope.WARP, inside, common)
+                yield int(node[1:]), self.complete(groups, inside, common)
                 continue
             scope = self.scope_of(node[0], inside)
             outer = dict(groups)
@@ -85,19 +86,20 @@ class _Completion:
         if scope is None:
             hint = near_name(word, list(LEVELS)) or HINT
             raise SyntaxProblem(f"unknown level {word!r}", token=word, hint=hint)
+        if scope is Scope.SYS and self.groups:
+            problem = f"{word} stands outermost, and once"
+            raise SyntaxProblem(problem, token=word, hint=HINT, occurrence=self.words[word])
         if scope >= inside and scope is not Scope.SYS:
             problem = f"{word} cannot stand inside {inside.word}"
             raise SyntaxProblem(problem, token=word, hint=HINT, occurrence=self.words[word])
         self.words[word] += 1
         return scope
 
-    def complete(
-        self, groups: dict[Scope, int], innermost: Scope, inside: Scope, common: dict[Scope, int]
-    ) -> tuple[int, ...]:
+    def complete(self, groups: dict[Scope, int], inside: Scope, common: dict[Scope, int]) -> tuple[int, ...]:
         filled = dict(groups)
-        for level in range(innermost, inside):
+        for level in range(inside):
             filled[Scope(level)] = self.missing(Scope(level), common)
-        return tuple(filled[Scope(level)] for level in range(innermost, Scope.SYS))
+        return tuple(filled[Scope(level)] for level in range(Scope.SYS))
 
     def missing(self, scope: Scope, common: dict[Scope, int]) -> int:
         if scope in (Scope.KERNEL, Scope.GPU):

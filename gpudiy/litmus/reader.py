@@ -12,7 +12,7 @@ from gpudiy.litmus.source_text import COMMENT, SourceText
 from gpudiy.litmus.test import Test
 
 LONGEST_LINE = 1 << 16  # characters
-LARGEST_TEST = 1 << 20
+LARGEST_TEST = 1 << 18
 HEADER = re.compile(r"\s*(\S+)[ \t]*([^\n]*)")
 FORMATS = {"GPU_PTX": read_gpu_ptx, "PTX": read_dat3m, "ptx": read_dat3m}
 NEXT_TEST = re.compile(r"^(?:GPU_PTX|PTX|ptx)[ \t]+\S+[ \t]*$", re.MULTILINE)
@@ -28,11 +28,35 @@ def read_test(text: str, path: str = "<text>") -> Test:
 
 
 def read_tests(text: str, path: str = "<text>") -> Iterator[Test]:
-    """All tests of a text, in which they may follow one another."""
+    """All tests of a text, in which they may follow one another; raises `LitmusError` at the first fault."""
+    for found in read_each(text, path):
+        if isinstance(found, LitmusError):
+            raise found
+        yield found
+
+
+def read_each(text: str, path: str = "<text>") -> Iterator[Test | LitmusError]:
+    """Every test of a text, or what is wrong with it; behind a fault reading goes on with the next header."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    _check_lines(text, path)
-    for source in _split(text, path):
-        yield _read(source)
+    try:
+        _check_lines(text, path)
+    except LitmusError as error:
+        yield error
+        return
+    for piece, line in _split(text):
+        found = _attempt(piece, path, line)
+        yield found
+        if isinstance(found, LitmusError):
+            inner = [header for header in _headers(piece) if _bare(piece[:header]).strip()]
+            if inner:  # a test without threads hides the header of the next one
+                yield _attempt(piece[inner[-1] :], path, line + piece.count("\n", 0, inner[-1]))
+
+
+def _attempt(text: str, path: str, line: int) -> Test | LitmusError:
+    try:
+        return _read(SourceText(text, path, line))
+    except LitmusError as error:
+        return error
 
 
 def decode(data: bytes, path: str = "<bytes>") -> str:
@@ -59,24 +83,35 @@ def _check_lines(text: str, path: str) -> None:
             raise LitmusError(message, path=path, line=number, column=LONGEST_LINE + 1)
 
 
-def _split(text: str, path: str) -> Iterator[SourceText]:
-    """A header starts another test if the one before already has its row of threads."""
-    start = 0
+def _split(text: str) -> Iterator[tuple[str, int]]:
+    """The texts of the tests and the lines on which they start.
+
+    A header starts another test if the one before already has its row of threads.
+    """
+    start = before = 0
     line = 1
+    complete = False
     for header in _headers(text):
-        if header > start and THREAD_ROW.search(text, start, header):
-            yield SourceText(text[start:header], path, line)
+        complete = complete or THREAD_ROW.search(text, before, header) is not None
+        before = header
+        if complete:
+            complete = False
+            yield text[start:header], line
             line += text.count("\n", start, header)
             start = header
-    yield SourceText(text[start:] if start else text, path, line)
+    yield text[start:] if start else text, line
 
 
 def _headers(text: str) -> list[int]:
     """Where lines stand that read like a header, but not inside strings and comments."""
     if not any(f"\n{word}" in text for word in FORMATS):
         return []
-    bare = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
-    return [found.start() for found in NEXT_TEST.finditer(bare)]
+    return [found.start() for found in NEXT_TEST.finditer(_bare(text))]
+
+
+def _bare(text: str) -> str:
+    """The text with its strings and comments blanked out."""
+    return COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def _read(source: SourceText) -> Test:

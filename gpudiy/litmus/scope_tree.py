@@ -44,11 +44,6 @@ class ScopeTree:
         """The tree of placements whose groups are numbered in any way."""
         return ScopeTree(_renumbered(placements))
 
-    @staticmethod
-    def one_cta_each(threads: int) -> ScopeTree:
-        """Every thread in a CTA of its own, all in one kernel."""
-        return ScopeTree(tuple(Placement(thread, thread, thread, 0, 0) for thread in range(threads)))
-
     def smallest_common_scope(self, one: int, other: int) -> Scope:
         """The innermost scope that holds both threads."""
         for level, (left, right) in enumerate(zip(self.placements[one], self.placements[other], strict=True)):

@@ -17,18 +17,21 @@ from gpudiy.litmus.grammar import (
     parse_locations,
     parse_memory_map,
     parse_piece,
+    skip_space,
 )
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.read_scope_tree import read_scope_tree
 from gpudiy.litmus.scope_tree import ScopeTree
 
-KEYWORD = r"(?:~[ \t]*exists|not[ \t]+exists|exists|forall|final|observed|locations|filter)\b"
+KEYWORD = r"(?<![\w$%])(?:~[ \t]*exists|not[ \t]+exists|exists|forall|final|observed|locations|filter)\b"
 MAP_START = re.compile(r"[A-Za-z_$%][\w$]*\s*:\s*\w*(?!\w|\s*(?:=|!=|<|>))", re.ASCII)
 MAP_END = re.compile(
-    rf"{KEYWORD}|\bscopeTree\b|[(~\[]|\bnot\b|(?<![\w$])P?\d+\s*:|[A-Za-z_$%][\w$]*\s*(?:=|!=|<|>)|\b(?:true|false)\b",
+    rf"{KEYWORD}|\bscopeTree\b|[(~\[]|\bnot\b|(?<![\w$])P?\d+\s*:|\b(?:true|false)\b"
+    r"|(?<![\w$])[A-Za-z_$%][\w$]*+\s*(?:=|!=|<|>)",
     re.ASCII,
 )
-CONDITION_END = re.compile(rf"^[ \t]*{KEYWORD}|\bscopeTree\b|^[ \t]*\(\s*(?:device|system)\b", re.MULTILINE)
+CONDITION_END = re.compile(rf"^[ \t]*{KEYWORD}|\bscopeTree\b|^[ \t]*\(\s*(?:device|system)\s*[(P]", re.MULTILINE)
+FILTER_END = re.compile(rf"{KEYWORD}|{CONDITION_END.pattern}", re.MULTILINE)
 ASIDE = re.compile(r"locations\b|filter\b")
 BARE_CONDITION = re.compile(r"\s*\((?!\s*[A-Za-z_]+[\s(])")
 PARENTHESIS = re.compile(r"[()]")
@@ -51,10 +54,10 @@ class Sections:
 def read_sections(text: str, threads: int) -> Sections:
     """The sections of a GPU_PTX test of so many threads; the condition may also stand before tree and map."""
     sections = Sections()
-    offset = _skip(text, 0)
+    offset = skip_space(text, 0)
     while offset < len(text):
         if text.startswith("scopeTree", offset):
-            offset = _skip(text, offset + len("scopeTree"))
+            offset = skip_space(text, offset + len("scopeTree"))
         if sections.scope_tree is None and (text.startswith("(", offset) or sections.condition is not None):
             offset = _read_scope_tree(sections, text, offset, threads)
         elif sections.memory_map is None and MAP_START.match(text, offset):
@@ -63,7 +66,7 @@ def read_sections(text: str, threads: int) -> Sections:
             offset = _read_condition(sections, text, offset)
         else:
             raise SyntaxProblem("the test ends before this", offset)
-        offset = _skip(text, offset)
+        offset = skip_space(text, offset)
     if sections.scope_tree is None:
         raise SyntaxProblem("the scope tree is missing", len(text.rstrip()))
     if sections.condition is None:
@@ -77,9 +80,9 @@ def read_sections(text: str, threads: int) -> Sections:
 def read_conditions(text: str) -> Sections:
     """Locations, filter and condition, where there is nothing else."""
     sections = Sections()
-    offset = _skip(text, 0)
+    offset = skip_space(text, 0)
     while offset < len(text) and sections.condition is None:
-        offset = _skip(text, _read_condition(sections, text, offset))
+        offset = skip_space(text, _read_condition(sections, text, offset))
     if sections.condition is None:
         raise SyntaxProblem(f"the condition is missing: {TOO_EARLY}", len(text.rstrip()))
     if offset < len(text):
@@ -91,8 +94,8 @@ def _read_scope_tree(sections: Sections, text: str, start: int, threads: int) ->
     if not text.startswith("(", start):
         raise SyntaxProblem("expected a scope tree such as `(device (kernel (cta (warp P0))))`", start)
     end = start
-    while text.startswith("(", _skip(text, end)) and (end == start or not BARE_CONDITION.match(text, end)):
-        end = _closing(text, _skip(text, end)) + 1
+    while text.startswith("(", skip_space(text, end)) and (end == start or not BARE_CONDITION.match(text, end)):
+        end = _closing(text, skip_space(text, end)) + 1
     piece = Piece(text[start:end], start)
     sections.pieces["scope tree"] = piece
     sections.scope_tree = parse_piece(lambda tree: read_scope_tree(tree, threads), *piece)
@@ -141,25 +144,29 @@ def _read_condition(sections: Sections, text: str, start: int) -> int:
     """`locations […]`, `filter …` or the condition."""
     word = ASIDE.match(text, start)
     if word is not None and word[0] == "locations":
-        opening = _skip(text, word.end())
+        opening = skip_space(text, word.end())
         end = text.find("]", opening)
         if not text.startswith("[", opening) or end < 0:
             raise SyntaxProblem("expected `[…]` after locations", opening)
+        _check_only(sections, "locations", start)
         sections.pieces["locations"] = piece = Piece(text[opening + 1 : end], opening + 1)
         sections.locations = parse_piece(parse_locations, *piece)
         return end + 1
-    begin = start if word is None else _skip(text, word.end())
-    ended = CONDITION_END.search(text, begin + 1)
+    begin = start if word is None else skip_space(text, word.end())
+    ended = (CONDITION_END if word is None else FILTER_END).search(text, begin + 1)
     end = len(text) if ended is None else ended.start()
     piece = Piece(text[begin:end].rstrip(), begin)
     if word is None:
+        _check_only(sections, "condition", start)
         sections.pieces["condition"] = piece
         sections.condition = parse_piece(parse_condition, *piece)
     else:
+        _check_only(sections, "filter", start)
         sections.pieces["filter"] = piece
         sections.filter = parse_piece(parse_expression, *piece)
     return end
 
 
-def _skip(text: str, offset: int) -> int:
-    return len(text) - len(text[offset:].lstrip())
+def _check_only(sections: Sections, section: str, offset: int) -> None:
+    if section in sections.pieces:
+        raise SyntaxProblem(f"{section} stands twice", offset)

@@ -7,8 +7,7 @@ shape.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import permutations
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpudiy.litmus.condition import FinalRegister, FinalVariable, Term, comparisons
 from gpudiy.litmus.content import Content, VariableUse, digest
@@ -28,14 +27,26 @@ def shape_text(test: Test) -> str:
 
 class _Shape:
     def __init__(self, test: Test) -> None:
-        self.test = test
         self.content = Content.of(test)
+        self.asked_of_thread: list[list[tuple[Term, Term]]] = [[] for _ in test.threads]
+        self.asked_of_variable: dict[str, list[tuple[Term, Term]]] = {}
+        for mention in self._all_comparisons():
+            for number in {term.thread for term in mention if isinstance(term, FinalRegister)}:
+                self.asked_of_thread[number].append(mention)
+            for name in {term.name for term in mention if isinstance(term, FinalVariable)}:
+                self.asked_of_variable.setdefault(name, []).append(mention)
+        self.places: dict[str, list[tuple[int, int]]] = {name: [] for name in self.content.variables}
+        for number, tokens in enumerate(self.content.threads):
+            for place, token in enumerate(tokens):
+                if isinstance(token, VariableUse):
+                    self.places[token.name].append((number, place))
         self.count = len(test.threads)
         self.scopes = [
             [test.scope_tree.smallest_common_scope(one, other) for other in range(self.count)]
             for one in range(self.count)
         ]
         self.mentions = self._mentions()
+        self.unused = [index for index, name in enumerate(self.content.variables) if not self.places[name]]
 
     def smallest_text(self) -> str:
         threads = _ranked([(repr(self._local(number)), repr(self.mentions[number])) for number in range(self.count)])
@@ -43,42 +54,38 @@ class _Shape:
         return min(self._texts(*self._refined(threads, variables)))
 
     def _texts(self, threads: Colours, variables: Colours) -> Iterator[str]:
-        """The texts of all ways to tell the threads apart that the colours leave open."""
-        crowded = [colour for colour in set(threads) if threads.count(colour) > 1]
-        if not crowded:
-            yield from self._written(threads, variables)
-            return
-        members = [number for number, colour in enumerate(threads) if colour == min(crowded)]
-        tried: list[int] = []
-        for member in members:
-            if any(self._twins(member, other) for other in tried):
-                continue  # the same texts once more
-            tried.append(member)
-            chosen = [2 * colour + (number != member) for number, colour in enumerate(threads)]
-            yield from self._texts(*self._refined(_ranked(chosen), variables))
+        """The texts of all ways to tell threads and variables apart that the colours leave open.
 
-    def _written(self, threads: Colours, variables: Colours) -> Iterator[str]:
-        """The texts once the threads are in order: variables by their first use, the unused by their colour."""
+        Two choices whose first texts are equal are images of one another, so the second has no text of its own.
+        """
+        choices = list(self._choices(threads, variables))
+        if not choices:
+            yield self._written(threads, variables)
+        seen: set[str] = set()
+        for choice in choices:
+            texts = self._texts(*self._refined(*choice))
+            first = next(texts)
+            if first not in seen:
+                seen.add(first)
+                yield first
+                yield from texts
+
+    def _choices(self, threads: Colours, variables: Colours) -> Iterator[tuple[Colours, Colours]]:
+        """The colours with one of those that look alike put first: threads, then variables no thread uses."""
+        for member in _alike(threads, range(self.count)):
+            yield _put_first(threads, member), variables
+        if len(set(threads)) == self.count:
+            for member in _alike(variables, self.unused):
+                yield threads, _put_first(variables, member)
+
+    def _written(self, threads: Colours, variables: Colours) -> str:
+        """The text once all are in order: variables by their first use, the unused by their colour."""
         order = sorted(range(self.count), key=threads.__getitem__)
-        names: dict[str, str] = {}
-        for number in order:
-            for token in self.content.threads[number]:
-                if isinstance(token, VariableUse):
-                    names.setdefault(token.name, f"v{len(names)}")
-        unused = [
-            (colour, name) for colour, name in zip(variables, self.content.variables, strict=True) if name not in names
-        ]
-        for arrangement in permutations(unused):
-            if [colour for colour, _ in arrangement] == sorted(colour for colour, _ in unused):
-                more = {name: f"v{len(names) + index}" for index, (_, name) in enumerate(arrangement)}
-                yield self.content.text(order, names | more)
-
-    def _twins(self, one: int, other: int) -> bool:
-        """Whether the test stays the same when the two threads change places."""
-        same = {name: name for name in self.content.variables}
-        swapped = list(range(self.count))
-        swapped[one], swapped[other] = other, one
-        return self.content.text(swapped, same) == self.content.text(range(self.count), same)
+        used = dict.fromkeys(
+            token.name for number in order for token in self.content.threads[number] if isinstance(token, VariableUse)
+        )
+        unused = [self.content.variables[index] for index in sorted(self.unused, key=variables.__getitem__)]
+        return self.content.text(order, {name: f"v{index}" for index, name in enumerate((*used, *unused))})
 
     def _refined(self, threads: Colours, variables: Colours) -> tuple[Colours, Colours]:
         """Colours split by those of the neighbours, until nothing splits."""
@@ -109,21 +116,15 @@ class _Shape:
     def _surroundings(self, number: int, threads: Colours, names: dict[str, str]) -> object:
         code = [token if isinstance(token, str) else names[token.name] for token in self.content.threads[number]]
         others = sorted((self.scopes[number][other], threads[other]) for other in range(self.count) if other != number)
-        together = sorted(self._term(term, threads, names) for mention in self._comparisons(number) for term in mention)
+        together = sorted(
+            self._term(term, threads, names) for mention in self.asked_of_thread[number] for term in mention
+        )
         return code, others, together
 
     def _uses(self, name: str, threads: Colours, names: dict[str, str]) -> object:
-        uses = sorted(
-            (threads[number], place)
-            for number, tokens in enumerate(self.content.threads)
-            for place, token in enumerate(tokens)
-            if isinstance(token, VariableUse) and token.name == name
-        )
+        uses = sorted((threads[number], place) for number, place in self.places[name])
         together = sorted(
-            self._term(term, threads, names)
-            for mention in self._all_comparisons()
-            if FinalVariable(name) in mention
-            for term in mention
+            self._term(term, threads, names) for mention in self.asked_of_variable.get(name, ()) for term in mention
         )
         return uses, self.content.attributes(name, names), together
 
@@ -140,18 +141,14 @@ class _Shape:
         nameless = dict.fromkeys(self.content.variables, "")
         found: list[list[str]] = [[] for _ in range(self.count)]
         for number in range(self.count):
-            for mention in self._comparisons(number):
+            for mention in self.asked_of_thread[number]:
                 found[number].append(" ".join(sorted(self.content.term(term, nobody, nameless) for term in mention)))
             found[number].sort()
         return found
 
-    def _comparisons(self, number: int) -> Iterator[tuple[Term, Term]]:
-        for mention in self._all_comparisons():
-            if any(isinstance(term, FinalRegister) and term.thread == number for term in mention):
-                yield mention
-
     def _all_comparisons(self) -> Iterator[tuple[Term, Term]]:
-        expressions = [self.test.condition.expression] + ([] if self.test.filter is None else [self.test.filter])
+        test = self.content.test
+        expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
         for expression in expressions:
             for comparison in comparisons(expression):
                 yield comparison.left, comparison.right
@@ -161,3 +158,15 @@ def _ranked(values: Sequence[object]) -> Colours:
     """Values as small numbers in their own order; equal values get equal numbers."""
     ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}  # type: ignore[type-var]
     return [ranks[value] for value in values]
+
+
+def _alike(colours: Colours, indices: Iterable[int]) -> list[int]:
+    """Those of the smallest colour that more than one of them has."""
+    groups: dict[int, list[int]] = {}
+    for index in indices:
+        groups.setdefault(colours[index], []).append(index)
+    return min((group for group in groups.items() if len(group[1]) > 1), default=(0, []))[1]
+
+
+def _put_first(colours: Colours, member: int) -> Colours:
+    return _ranked([2 * colour + (index != member) for index, colour in enumerate(colours)])

@@ -11,7 +11,7 @@ from gpudiy.litmus.grammar import SyntaxProblem
 
 Result = TypeVar("Result")
 
-COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|\(\*.*?\*\)|\(\*', re.DOTALL)
+COMMENT = re.compile(r'\\"|"(?:[^"\\]|\\.)*+"|\(\*(?:.*?\*\)|.*)', re.DOTALL)
 
 
 class SourceText:
@@ -49,9 +49,9 @@ class SourceText:
     def _without_comments(self) -> str:
         def blank(match: re.Match[str]) -> str:
             found = match[0]
-            if found[0] == '"':
+            if found[0] != "(":
                 return found
-            if not found.endswith("*)"):
+            if len(found) < 4 or not found.endswith("*)"):
                 raise self.error("this comment is not closed", match.start())
             return re.sub(r"[^\n]", " ", found)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.reader import decode, read_tests
+from gpudiy.litmus.reader import decode, read_each, read_tests
 from gpudiy.litmus.test import Test
 
 SUFFIX = ".litmus"
 STANDARD_INPUT = "-"
 LARGEST_FILE = 1 << 28  # bytes
-HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file that lists such paths), or - for standard input"
 
 
 def find_sources(paths: Iterable[str]) -> Iterator[str]:
@@ -24,27 +24,54 @@ def find_sources(paths: Iterable[str]) -> Iterator[str]:
 
 def load_tests(source: str) -> Iterator[Test]:
     """The tests of one file or of standard input; raises `LitmusError` at the first fault."""
-    data = sys.stdin.buffer.read() if source == STANDARD_INPUT else _bytes(source)
-    path = "<stdin>" if source == STANDARD_INPUT else source
-    yield from read_tests(decode(data, path), path)
+    yield from read_tests(*_text(source))
+
+
+def load_each(source: str) -> Iterator[Test | LitmusError]:
+    """Every test of one file or of standard input, or what is wrong with it."""
+    try:
+        text, path = _text(source)
+    except LitmusError as error:
+        yield error
+        return
+    yield from read_each(text, path)
+
+
+def _text(source: str) -> tuple[str, str]:
+    """The text of a source and the name that messages give it."""
+    if source != STANDARD_INPUT:
+        return decode(_bytes(source), source), source
+    if sys.stdin is None:
+        raise LitmusError("standard input is closed", path="<stdin>")
+    return decode(_limited(sys.stdin.buffer, "<stdin>"), "<stdin>"), "<stdin>"
 
 
 def _expanded(path: str, lists: tuple[Path, ...]) -> Iterator[str]:
     if path == STANDARD_INPUT:
         yield path
+    elif not path:
+        raise LitmusError("an empty path names nothing")
+    elif not _exists(path):
+        raise LitmusError("no such file or directory", path=path)
     elif Path(path).is_dir():
-        found = sorted(str(file) for file in Path(path).rglob(f"*{SUFFIX}"))
+        found = sorted(str(file) for file in Path(path).rglob(f"*{SUFFIX}") if not file.is_dir())
         if not found:
             raise LitmusError(f"there is no {SUFFIX} file in this directory", path=path)
         yield from found
-    elif Path(path).name.startswith("@") and Path(path).exists():
-        yield from _listed(Path(path), lists)
-    elif path.startswith("@"):
+    elif path.startswith("@") and not Path(path).exists():
         yield from _listed(Path(path[1:]), lists)
-    elif Path(path).exists():
-        yield path
+    elif Path(path).name.startswith("@"):
+        yield from _listed(Path(path), lists)
     else:
-        raise LitmusError("no such file or directory", path=path)
+        yield path
+
+
+def _exists(path: str) -> bool:
+    """Whether the file, the directory or the list that `@` names is there."""
+    try:
+        return Path(path).exists() or (path.startswith("@") and Path(path[1:]).exists())
+    except OSError as error:  # a name too long for the file system, for one
+        raise LitmusError(f"cannot be read: {error.strerror}", path=path) from None
 
 
 def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
@@ -72,9 +99,13 @@ def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
 def _bytes(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+            return _limited(file, path)
     except OSError as error:
         raise LitmusError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def _limited(file: BinaryIO, path: str) -> bytes:
+    data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise LitmusError(f"larger than {LARGEST_FILE:,} bytes", path=path)
     return data

@@ -9,34 +9,53 @@ from typing import TYPE_CHECKING
 
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import (
+    DEEPEST,
     AddressOf,
     And,
     Compare,
+    Constant,
     Expression,
     FinalRegister,
     FinalVariable,
     Implies,
     Not,
+    Observable,
     Or,
+    Term,
     Value,
 )
 from gpudiy.litmus.errors import InvalidTest, Place, near_name
 from gpudiy.litmus.flow import Use, memory_uses
-from gpudiy.litmus.instruction import Branch, Label, Register, Variable, operands_of
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Branch,
+    Comparison,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+    operands_of,
+)
 from gpudiy.litmus.instruction_validity import check_instruction
 
 if TYPE_CHECKING:
-    from gpudiy.litmus.test import Test, Thread
+    from gpudiy.litmus.test import InitialMemory, Test, Thread
 
-NAME = re.compile(r"[A-Za-z_$%][\w$]*\Z", re.ASCII)
+NAME = re.compile(r"(?:[A-Za-z_$]|%[A-Za-z_$])[\w$]*\Z", re.ASCII)
+RESERVED = re.compile(r"\b(?:exists|forall|final|observed|not|true|false|scopeTree|locations|filter|P\d+)\b", re.ASCII)
 Types = dict[str, ScalarType]
 Spaces = dict[str, Space]
 
 
 def validate(test: Test) -> None:
     """Raise `InvalidTest` for the first rule that `test` breaks."""
-    if not test.name or test.name.split() != [test.name]:
-        raise InvalidTest("a test needs a name of one word", Place("test"))
+    _check_texts(test)
     if not test.threads:
         raise InvalidTest("a test needs at least one thread", Place("test"))
     count = len(test.scope_tree.placements)
@@ -50,19 +69,46 @@ def validate(test: Test) -> None:
     for number, thread in enumerate(test.threads):
         _check_thread(number, thread, types[number], spaces)
     uses = memory_uses(test)
+    locations = test.memory_map.locations()
     _check_addresses(uses, types, spaces)
-    _check_spaces(test, uses, spaces)
-    _check_widths(test, uses)
-    _check_expression(test.condition.expression, "condition", types, spaces)
+    _check_spaces(test, uses, spaces, locations)
+    widths = _check_widths(uses, locations)
+    for entry in test.init:
+        _check_initial_width(entry, widths.get(entry.variable), spaces)
+    asked = _Asked(types, spaces, locations, widths)
+    asked.check(test.condition.expression, "condition")
     if test.filter is not None:
-        _check_expression(test.filter, "filter", types, spaces)
+        asked.check(test.filter, "filter")
     for observable in test.locations:
-        _check_observable(observable, "locations", types, spaces)
+        asked.check_observable(observable, "locations")
+
+
+def _check_texts(test: Test) -> None:
+    """Name, doc and cycle must be what a reader can give back."""
+    if test.name.split() != [test.name] or not test.name.isprintable() or '"' in test.name or "(*" in test.name:
+        raise InvalidTest("a test needs a name of one word, without quotes and comments", Place("test"))
+    if any(character in test.doc for character in "\r\0"):
+        raise InvalidTest("a doc has no carriage returns and no zeros", Place("test"))
+    cycle = test.cycle
+    if (
+        cycle != " ".join(cycle.split())
+        or not cycle.isprintable()
+        or '"' in cycle
+        or "(*" in cycle
+        or cycle[-1:] == ";"
+    ):
+        raise InvalidTest("a cycle is one line of edges, separated by single blanks", Place("test"))
 
 
 @lru_cache(1 << 14)
 def is_name(text: str) -> bool:
-    return NAME.match(text) is not None
+    """Whether a variable or a register may be called so: a PTX name that the formats do not use for themselves."""
+    return NAME.match(text) is not None and RESERVED.search(text) is None
+
+
+def _bad_name(text: str, what: str) -> str:
+    reason = ": the formats use this word" if RESERVED.search(text) else ""
+    return f"{text!r} is not a name for a {what}{reason}"
 
 
 def _check_memory_map(test: Test) -> Spaces:
@@ -73,7 +119,7 @@ def _check_memory_map(test: Test) -> Spaces:
             place = Place("memory map", variable.name, variable.name, last=True)
             if variable.name in spaces:
                 raise InvalidTest(f"{variable.name} stands twice in the memory map", place)
-            raise InvalidTest(f"{variable.name!r} is not a name for a variable", place)
+            raise InvalidTest(_bad_name(variable.name, "variable"), place)
         spaces[variable.name] = variable.space
         aliases = aliases or variable.aliases is not None
     if aliases:
@@ -83,6 +129,7 @@ def _check_memory_map(test: Test) -> Spaces:
 
 def _check_aliases(test: Test, spaces: Spaces) -> None:
     targets = {variable.name: variable.aliases for variable in test.memory_map.variables}
+    locations = test.memory_map.locations()
     for variable in test.memory_map.variables:
         if variable.aliases is None:
             continue
@@ -91,7 +138,7 @@ def _check_aliases(test: Test, spaces: Spaces) -> None:
             raise InvalidTest(f"{variable.name} aliases {variable.aliases}, which is not there", place)
         if spaces[variable.aliases] is not variable.space:
             raise InvalidTest(f"{variable.name} and {variable.aliases} are aliases in different spaces", place)
-        if targets.get(test.memory_map.location_of(variable.name)) is not None:
+        if targets.get(locations[variable.name]) is not None:
             raise InvalidTest(f"{variable.name} is an alias of itself", place)
 
 
@@ -115,7 +162,7 @@ def _bad_register(thread: int, name: str, types: list[Types], spaces: Spaces) ->
         return InvalidTest(f"register {name} of P{thread} is declared twice", place)
     if name in spaces:
         return InvalidTest(f"{name} is both a register and a variable", place)
-    return InvalidTest(f"{name!r} is not a name for a register", place)
+    return InvalidTest(_bad_name(name, "register"), place)
 
 
 def _check_value(type: ScalarType, value: Value, spaces: Spaces, place: Place) -> None:
@@ -140,12 +187,13 @@ def _need_space(name: str, spaces: Spaces, place: Place) -> None:
 
 def _check_init(test: Test, spaces: Spaces) -> None:
     seen: set[str] = set()
+    aliases = {variable.name for variable in test.memory_map.variables if variable.aliases is not None}
     for entry in test.init:
         place = Place("init", entry.variable, entry.variable)
         _need_space(entry.variable, spaces, place)
         if entry.variable in seen:
             raise InvalidTest(f"{entry.variable} is initialised twice", place)
-        if test.memory_map.location_of(entry.variable) != entry.variable:
+        if entry.variable in aliases:
             raise InvalidTest(f"{entry.variable} is an alias: initialise what it aliases", place)
         seen.add(entry.variable)
         _check_value(ScalarType.B64, entry.value, spaces, place)
@@ -156,18 +204,22 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
     branches = []
     for index, instruction in enumerate(thread):
         if isinstance(instruction, Label):
-            if instruction.name in labels:
-                place = Place("instruction", (number, index), instruction.name)
+            if instruction.name in labels or instruction.name.startswith("%") or not is_name(instruction.name):
+                place = Place("instruction", (number, index), instruction.name, last=True)
+                if instruction.name not in labels:
+                    raise InvalidTest(_bad_name(instruction.name, "label"), place)
                 raise InvalidTest(f"label {instruction.name} stands twice in P{number}", place)
             labels.add(instruction.name)
             continue
         problem = check_instruction(instruction, types)
         if problem is not None:
-            place = Place("instruction", (number, index), problem.token)
+            place = Place("instruction", (number, index), problem.token, problem.last)
             raise InvalidTest(problem.message.replace("{thread}", f"P{number}"), place, problem.hint)
         for operand in operands_of(instruction):
             if isinstance(operand, Variable):
-                _need_space(operand.name, spaces, Place("instruction", (number, index), operand.name))
+                place = Place("instruction", (number, index), operand.name, last=True)
+                _need_space(operand.name, spaces, place)
+                _check_address_width(instruction, operand, spaces, place)
         if isinstance(instruction, Branch):
             branches.append((index, instruction.target))
     for index, target in branches:
@@ -176,21 +228,42 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
             raise InvalidTest(f"there is no label {target} in P{number}", place, near_name(target, sorted(labels)))
 
 
+def _check_address_width(instruction: Instruction, operand: Variable, spaces: Spaces, place: Place) -> None:
+    """An address that is a value must fit the type of the instruction."""
+    match instruction:
+        case Store() | Atomic() | Reduce():
+            type = instruction.access.type
+        case Alu():
+            type = instruction.source_type or instruction.type
+        case SetPredicate():
+            type = instruction.type
+        case _:
+            return
+    if not _holds_address(type, spaces[operand.name]):
+        raise InvalidTest(f"type mismatch: the address of {operand.name} needs .b64, this is .{type}", place)
+
+
 def _check_addresses(uses: list[Use], types: list[Types], spaces: Spaces) -> None:
     for number, index, instruction, targets in uses:
         address = instruction.address
         if not targets:
-            place = Place("instruction", (number, index), address.name)
-            raise InvalidTest(f"register {address.name} of P{number} holds no address", place)
+            hint = f"if {address.name} is a variable, add `{address.name}: global` to the memory map"
+            place = _address_place(number, index, instruction)
+            raise InvalidTest(f"register {address.name} of P{number} holds no address", place, hint)
         for name in targets:
             if name not in spaces:
-                _need_space(name, spaces, Place("instruction", (number, index), address.name))
+                _need_space(name, spaces, _address_place(number, index, instruction))
             if isinstance(address, Register) and not _holds_address(types[number][address.name], spaces[name]):
                 problem = f"type mismatch: an address needs .b64, {address.name} is .{types[number][address.name]}"
-                raise InvalidTest(problem, Place("instruction", (number, index), address.name))
+                raise InvalidTest(problem, _address_place(number, index, instruction))
 
 
-def _check_spaces(test: Test, uses: list[Use], spaces: Spaces) -> None:
+def _address_place(thread: int, index: int, instruction: MemoryInstruction) -> Place:
+    """The address of an instruction: in brackets, or what a load names last."""
+    return Place("instruction", (thread, index), f"[{instruction.address.name}]", last=isinstance(instruction, Load))
+
+
+def _check_spaces(test: Test, uses: list[Use], spaces: Spaces, locations: dict[str, str]) -> None:
     """Instructions must agree with the memory map, and a shared variable belongs to one CTA."""
     if test.memory_map.symbolic:
         return
@@ -200,63 +273,104 @@ def _check_spaces(test: Test, uses: list[Use], spaces: Spaces) -> None:
         for name in targets:
             space = spaces[name]
             if named is not None and named is not space:
-                place = Place("instruction", (number, index), instruction.address.name)
+                place = _address_place(number, index, instruction)
                 raise InvalidTest(f"a .{named} access to {name}, which the memory map puts in {space} space", place)
             cta = test.scope_tree.placements[number].cta
-            if space is Space.SHARED and users.setdefault(name, cta) != cta:
-                place = Place("instruction", (number, index), instruction.address.name)
+            if space is Space.SHARED and users.setdefault(locations[name], cta) != cta:
+                place = _address_place(number, index, instruction)
                 hint = "every CTA has shared memory of its own: put the threads in one CTA, or use global space"
                 raise InvalidTest(f"{name} is in shared space but threads of two CTAs use it", place, hint)
 
 
-def _check_widths(test: Test, uses: list[Use]) -> None:
+def _check_widths(uses: list[Use], locations: dict[str, str]) -> Types:
     """A location has one width: models and harness would both misjudge accesses that overlap in part."""
-    if len({instruction.access.type.bits for _, _, instruction, _ in uses}) < 2:
-        return
-    widths: dict[str, int] = {}
+    widths: Types = {}
     for number, index, instruction, targets in uses:
-        bits = instruction.access.type.bits
+        type = instruction.access.type
         for name in targets:
-            width = widths.setdefault(test.memory_map.location_of(name), bits)
-            if width != bits:
-                place = Place("instruction", (number, index), instruction.access.type)
-                raise InvalidTest(f"type mismatch: {name} is accessed both as {width} and as {bits} bits", place)
+            width = widths.setdefault(locations[name], type).bits
+            if width != type.bits:
+                place = Place("instruction", (number, index), type)
+                raise InvalidTest(f"type mismatch: {name} is accessed both as {width} and as {type.bits} bits", place)
+    return widths
 
 
-def _check_expression(expression: Expression, part: str, types: list[Types], spaces: Spaces) -> None:
-    match expression:
-        case Compare():
-            for term in (expression.left, expression.right):
-                if isinstance(term, (FinalRegister, FinalVariable)):
-                    _check_observable(term, part, types, spaces)
-                elif isinstance(term, AddressOf) and term.variable not in spaces:
-                    place = Place(part, None, term.variable)
-                    raise InvalidTest(f"the {part} names {term.variable}, which is not there", place)
-        case Not():
-            _check_expression(expression.inner, part, types, spaces)
-        case And() | Or():
-            if len(expression.parts) == 1:
-                raise InvalidTest(f"/\\ and \\/ of a {part} join two parts or more", Place(part))
-            for inner in expression.parts:
-                _check_expression(inner, part, types, spaces)
-        case Implies():
-            _check_expression(expression.premise, part, types, spaces)
-            _check_expression(expression.conclusion, part, types, spaces)
-
-
-def _check_observable(term: FinalRegister | FinalVariable, part: str, types: list[Types], spaces: Spaces) -> None:
-    if isinstance(term, FinalVariable):
-        if term.name not in spaces:
-            hint = _owner_hint(term.name, types) or near_name(term.name, list(spaces))
-            problem = f"the {part} names {term.name}, which is not a variable of the test"
-            raise InvalidTest(problem, Place(part, None, term.name), hint)
+def _check_initial_width(entry: InitialMemory, type: ScalarType | None, spaces: Spaces) -> None:
+    """What memory holds at the start must fit the width in which it is accessed."""
+    if type is None:
         return
-    place = Place(part, None, f"{term.thread}:{term.name}")
-    if not 0 <= term.thread < len(types):
-        raise InvalidTest(f"the {part} names thread P{term.thread}, which is not there", place)
-    if term.name not in types[term.thread]:
-        problem = f"the {part} names {term.name}, which is not a register of P{term.thread}"
-        raise InvalidTest(problem, place, near_name(term.name, sorted(types[term.thread])))
+    place = Place("init", entry.variable, entry.variable)
+    if isinstance(entry.value, AddressOf):
+        if not _holds_address(type, spaces[entry.value.variable]):
+            raise InvalidTest(f"type mismatch: an address needs .b64, {entry.variable} is accessed as .{type}", place)
+    elif not -(1 << (type.bits - 1)) <= entry.value <= type.maximum:
+        raise InvalidTest(f"{entry.value} does not fit {entry.variable}, which is accessed as .{type}", place)
+
+
+class _Asked:
+    """The rules for conditions, filters and locations. `widths` are the types in which locations are accessed."""
+
+    def __init__(self, types: list[Types], spaces: Spaces, locations: dict[str, str], widths: Types) -> None:
+        self.types = types
+        self.spaces = spaces
+        self.locations = locations
+        self.widths = widths
+
+    def check(self, expression: Expression, part: str, depth: int = 1) -> None:
+        """`depth` counts what a reader has open when it meets the expression."""
+        if depth > DEEPEST:
+            raise InvalidTest(f"nested more than {DEEPEST} deep", Place(part))
+        match expression:
+            case Compare():
+                self.check_comparison(expression, part)
+            case Not():
+                self.check(expression.inner, part, depth + 2)
+            case And() | Or():
+                if len(expression.parts) == 1:
+                    raise InvalidTest(f"/\\ and \\/ of a {part} join two parts or more", Place(part))
+                for inner in expression.parts:
+                    self.check(inner, part, depth + 1)
+            case Implies():
+                self.check(expression.premise, part, depth + 1)
+                self.check(expression.conclusion, part, depth + 2)
+
+    def check_comparison(self, compare: Compare, part: str) -> None:
+        for term, other in ((compare.left, compare.right), (compare.right, compare.left)):
+            if isinstance(term, (FinalRegister, FinalVariable)):
+                self.check_observable(term, part)
+            elif isinstance(term, Constant):
+                if not ScalarType.S64.minimum <= term.value <= ScalarType.S64.maximum:
+                    raise InvalidTest(f"{term.value} does not fit 64 bits", Place(part, None, str(term.value)))
+            else:
+                self.check_address(compare, term, other, part)
+
+    def check_address(self, compare: Compare, term: AddressOf, other: Term, part: str) -> None:
+        place = Place(part, None, f"&{term.variable}")
+        if term.variable not in self.spaces:
+            raise InvalidTest(f"the {part} names {term.variable}, which is not there", place)
+        if compare.comparison not in (Comparison.EQ, Comparison.NE):
+            raise InvalidTest("an address is only ever equal to another or different from it", place)
+        type = None
+        if isinstance(other, FinalVariable):
+            type = self.widths.get(self.locations.get(other.name, ""))
+        elif isinstance(other, FinalRegister) and 0 <= other.thread < len(self.types):
+            type = self.types[other.thread].get(other.name)
+        if type is not None and not _holds_address(type, self.spaces[term.variable]):
+            raise InvalidTest(f"type mismatch: an address needs .b64, it is compared with .{type}", place)
+
+    def check_observable(self, term: Observable, part: str) -> None:
+        if isinstance(term, FinalVariable):
+            if term.name not in self.spaces:
+                hint = _owner_hint(term.name, self.types) or near_name(term.name, list(self.spaces))
+                problem = f"the {part} names {term.name}, which is not a variable of the test"
+                raise InvalidTest(problem, Place(part, None, term.name), hint)
+            return
+        place = Place(part, None, f"{term.thread}:{term.name}")
+        if not 0 <= term.thread < len(self.types):
+            raise InvalidTest(f"the {part} names thread P{term.thread}, which is not there", place)
+        if term.name not in self.types[term.thread]:
+            problem = f"the {part} names {term.name}, which is not a register of P{term.thread}"
+            raise InvalidTest(problem, place, near_name(term.name, sorted(self.types[term.thread])))
 
 
 def _owner_hint(name: str, types: list[Types]) -> str | None:

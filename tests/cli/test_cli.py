@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import os
 import pty
@@ -16,6 +17,9 @@ import pytest
 from conftest import DATA
 
 from gpudiy.cli import VERBS, main
+from gpudiy.cli.output import write_whole
+from gpudiy.litmus import sources
+from gpudiy.litmus.errors import LitmusError
 
 FIGURES = DATA / "litmus" / "figures"
 SB = FIGURES / "A.1-sb.litmus"
@@ -205,3 +209,67 @@ def test_interruption_leaves_whole_files(tmp_path: Path) -> None:
     written = list(target.iterdir())
     assert 0 < len(written) < 4000
     assert all(file.suffix == ".litmus" and file.read_text().endswith("(0:r2=0 /\\ 1:r2=0)\n") for file in written)
+
+
+def test_check_reports_every_test_of_a_file(tmp_path: Path) -> None:
+    bad = SB.read_text().replace("ld.cg", "ld.zz")
+    (tmp_path / "many.litmus").write_text(bad + SB.read_text() + bad + SB.read_text())
+    run = gpudiy("check", str(tmp_path))
+    assert run.stdout == "2 tests in 1 file: 2 bad\n"
+    assert run.stderr.count(": error: ") == 2
+
+
+@pytest.mark.parametrize("verb", ["show", "check", "convert"])
+def test_outputs_that_fail(verb: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [sys.executable, "-m", "gpudiy", verb, str(SB)], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
+    assert run.returncode == 3 and run.stderr == "gpudiy: error: output: No space left on device\n"
+    command = f"{sys.executable} -m gpudiy {verb} {SB}"
+    for closed, code in ((">&-", 0), ("2>&-", 0), ("- <&-", 2)):
+        run = subprocess.run(["bash", "-c", f"{command} {closed}"], capture_output=True, text=True, timeout=60)
+        assert run.returncode == code and "Traceback" not in run.stderr
+    run = gpudiy(verb, str(SB), env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert run.returncode == 0 and run.stderr == ""
+
+
+@pytest.mark.parametrize("verb", ["show", "convert"])
+def test_a_reader_that_goes_away_is_no_error(verb: str) -> None:
+    command = f"{sys.executable} -m gpudiy {verb} {' '.join([str(FIGURES)] * 200)} | head -1; exit ${{PIPESTATUS[0]}}"
+    run = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0 and run.stderr == ""
+
+
+def test_paths_that_name_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "folder.litmus").mkdir()
+    (tmp_path / "folder.litmus" / "a.litmus").write_text(SB.read_text())
+    assert main(["check", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == "1 test in 1 file: all valid\n"
+    assert main(["check", "x" * 300, "", "a\0b"]) == 2
+    errors = capsys.readouterr().err
+    assert "File name too long" in errors and "an empty path" in errors and "no such file" in errors
+
+
+def test_standard_input_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpudiy.litmus.sources.LARGEST_FILE", 10)
+    with pytest.raises(LitmusError, match="larger than 10 bytes"):
+        sources._limited(io.BytesIO(b"x" * 11), "<stdin>")
+
+
+def test_convert_keeps_its_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "a.litmus"
+    source.write_text(SB.read_text())
+    assert main(["convert", "--to", "herd", str(source), "-o", str(tmp_path)]) == 2
+    assert "would overwrite" in capsys.readouterr().err
+    assert source.read_text() == SB.read_text()
+
+
+def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_whole(tmp_path / "a.litmus", "text")
+    assert list(tmp_path.iterdir()) == []

@@ -11,7 +11,7 @@ import pytest
 from conftest import DATA, corpus_folder
 
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.reader import decode, read_test, read_tests
+from gpudiy.litmus.reader import decode, read_each, read_test, read_tests
 
 CASE = re.compile(r"=== (.+)\n((?:.*\n)*?)--- (.+)\n")
 CASES = [match.groups() for match in CASE.finditer((DATA / "litmus" / "errors.cases").read_text())]
@@ -28,6 +28,7 @@ def error_of(text: str) -> LitmusError:
 def test_case(name: str, text: str, expected: str) -> None:
     error = error_of(text)
     assert f"{error.line}:{error.column}: {error.message}" == expected
+    assert "{" not in error.message.replace("`{`", "")  # nothing of the parser's own names
     assert type(error) is LitmusError  # with its place, not the rule's own
 
 
@@ -146,3 +147,32 @@ def test_mutants_are_read_or_refused_with_a_place(share: int) -> None:
             assert 1 <= error.line <= text.count("\n") + text.count("\r") + 1
             str(error)
     assert 0 < read < MUTANTS // 8  # mutants do bite, and not all of them kill
+
+
+def test_negations_side_by_side_are_not_nested() -> None:
+    start = "GPU_PTX wide\nP0\nst.cg [x],1\n(device P0)\nx: global\n"
+    for part in ("~(x=1)", "not x=1", "(x=1 => x=2)"):
+        assert read_test(start + " /\\ ".join([part] * 60))
+
+
+def test_what_may_stand_on_one_line() -> None:
+    start = "GPU_PTX line\nP0\nld.cg r0,[x]\n(device P0)\nx: global\n"
+    assert read_test(f"{start}observed (0:r0=1)\n") == read_test(f"{start}exists (0:r0=1)\n")
+    assert read_test(f"{start}filter (x=1) exists (0:r0=1)\n") == read_test(f"{start}filter (x=1)\nexists (0:r0=1)\n")
+    assert read_test(f"{start}locations [r0;]\nr0=1\n") == read_test(f"{start}locations [0:r0;]\n0:r0=1\n")
+
+
+def test_hints() -> None:
+    rest = "(device P0)\nx: global\nx=1\n"
+    assert error_of(f"GPU_PTX h\nP0\nld.qq r0,[x]\n{rest}").hint.startswith("modifiers: weak, relaxed")  # type: ignore[union-attr]
+    assert error_of(f"GPU_PTX h\nP0\nfoo r0\n{rest}").hint.startswith("operators: ld, ")  # type: ignore[union-attr]
+    assert error_of(f"GPU_PTX h\nP0\nst [z],1\n{rest}").hint == "if z is a variable, add `z: global` to the memory map"
+
+
+def test_every_test_of_a_text_is_read_or_refused() -> None:
+    good = (DATA / "litmus" / "figures" / "A.1-sb.litmus").read_text()
+    bad = good.replace("ld.cg", "ld.zz")
+    found = list(read_each(f"{bad}{good}GPU_PTX nothing\nrubbish\n{good}{bad}"))
+    kinds = [getattr(one, "line", 0) for one in found]
+    lines = good.count("\n")
+    assert kinds == [15, 0, 2 * lines + 3, 0, 3 * lines + 2 + 15]

@@ -248,3 +248,19 @@ def test_quantifiers_are_part_of_the_content() -> None:
     assert len(asked) == 3
     never = replace(test, condition=Condition(Quantifier.EXISTS, Compare("eq", FinalVariable("x"), Constant(3))))  # type: ignore[arg-type]
     assert content_hash(never) not in asked
+
+
+def test_negative_numbers_are_their_bits() -> None:
+    for part, other in (
+        ("mov.s32 r0,-1      : mov", "mov.s32 r0,0xffffffff      : mov"),
+        ("0:.reg .s32 r2 = -1;", "0:.reg .s32 r2 = 0xffffffff;"),
+    ):
+        start = SB.replace("mov.s32 r0,1      : mov", part) if "mov" in part else SB.replace("0:.reg .s32 r2;", part)
+        assert start != SB
+        for of in (content_hash, shape_hash):
+            assert of(read_test(start)) == of(read_test(start.replace(part, other)))
+    for asked, same in (("0:r2=-1", "0:r2=0xffffffff"), ("x=-1", "x!=0xffffffff"), ("0:r2<-1", "0:r2<0xffffffff")):
+        one, two = (read_test(SB.replace("0:r2=0", condition)) for condition in (asked, same))
+        assert (content_hash(one) == content_hash(two)) == (asked.replace("-1", "0xffffffff") == same and "=" in asked)
+    init = SB.replace("1:.reg .b64 r3 = x;", "1:.reg .b64 r3 = x;\nx = -1;")
+    assert content_hash(read_test(init)) == content_hash(read_test(init.replace("-1", "0xffffffff")))

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from litmus_strategies import litmus_tests
 
+from gpudiy.litmus.condition import (
+    And,
+    Compare,
+    Condition,
+    Constant,
+    Expression,
+    FinalVariable,
+    Implies,
+    Not,
+    Quantifier,
+)
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.errors import InvalidTest
+from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.print_dat3m import CannotExpress
 from gpudiy.litmus.printer import Format, modernised, print_test
 from gpudiy.litmus.reader import read_test
@@ -89,3 +104,74 @@ def test_random_tests_in_dat3m(test: Test) -> None:
     except CannotExpress:
         return
     assert content_hash(read_test(text)) == content_hash(test)
+
+
+@pytest.mark.parametrize("cycle", ["Rfe", "DpAddrdW Hat", "PodWR Fre", ""])
+@pytest.mark.parametrize("doc", ["", "Rfe Fre", "about"])
+def test_cycles_and_docs(figures: list[Path], cycle: str, doc: str) -> None:
+    test = replace(read_test(figures[0].read_text()), cycle=cycle, doc=doc)
+    assert_round_trip(test, Format.CANONICAL)
+    assert_round_trip(test, Format.HERD)
+    modern = modernised(test)
+    try:
+        again = read_test(print_test(modern, Format.DAT3M))
+    except CannotExpress:
+        return
+    assert (again.cycle, again.doc) == (cycle, doc)
+
+
+@pytest.mark.parametrize("asked", ["1=x", "&x=x", "(x=1 \\/ x=2) /\\ x=3", "device=1 /\\ x=1", "not x=1", "true"])
+def test_conditions_of_every_start(asked: str) -> None:
+    text = f"GPU_PTX T\nP0\nst.b64 [x],1\n(device P0)\nx: global, device: global\nexists ({asked})\n"
+    assert_round_trip(read_test(text), Format.CANONICAL)
+    assert_round_trip(read_test(text), Format.HERD)
+
+
+def test_bitwise_arithmetic_in_dat3m() -> None:
+    program = " P0@cta 0,gpu 0 ;\n and r0, r0, 1 ;\n or r0, r0, 2 ;\n xor r0, r0, 3 ;\n"
+    text = f"PTX T\n{{\nP0:r0=1;\n}}\n{program}exists\n(P0:r0 == 0)\n"
+    assert_round_trip(read_test(text), Format.DAT3M)
+
+
+def test_a_variable_named_like_the_predicate_of_branches() -> None:
+    text = (
+        "PTX T\n{\np0=0;\nP0:r0=0;\n}\n P0@cta 0,gpu 0 ;\n ld.weak r0, p0 ;\n beq r0, 0, LC00 ;\n LC00: ;\n"
+        "exists\n(P0:r0 == 0)\n"
+    )
+    assert_round_trip(read_test(text), Format.CANONICAL)
+    assert_round_trip(read_test(text), Format.DAT3M)
+
+
+def test_what_dat3m_would_misread_is_not_printed(figures: list[Path]) -> None:
+    (figure,) = [figure for figure in figures if figure.name.startswith("A.1")]
+    test = replace(modernised(read_test(figure.read_text())), doc="a { b")
+    with pytest.raises(CannotExpress):
+        print_test(test, Format.DAT3M)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": "a(*b"}, {"name": 'a"b'}, {"doc": "a\rb"}, {"doc": "\0"}, {"cycle": "a\nb"}, {"cycle": 'a "'},
+        {"condition": Condition(Quantifier.EXISTS, Compare(Comparison.EQ, FinalVariable("x"), Constant(1 << 64)))},
+    ],
+)  # fmt: skip
+def test_what_no_text_gives_back_is_refused(figures: list[Path], change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidTest):
+        replace(read_test(figures[0].read_text()), **change)
+
+
+def test_deep_expressions_are_refused_or_read_back(figures: list[Path]) -> None:
+    test = read_test(figures[0].read_text())
+    for wrap in (Not, lambda inner: And((inner, inner)), lambda inner: Implies(inner, inner)):
+        expression: Expression = Compare(Comparison.EQ, FinalVariable("x"), Constant(1))
+        for _ in range(14 if wrap is not Not else 60):
+            expression = wrap(expression)
+            try:
+                deep = replace(test, condition=Condition(Quantifier.EXISTS, expression), filter=expression)
+            except InvalidTest:
+                break
+            if wrap is Not:
+                assert_round_trip(deep, Format.HERD)
+        else:
+            assert wrap is not Not
