@@ -299,6 +299,9 @@ def computed(alu: Alu, values: list[Value]) -> Value:
     match alu.operation:
         case "mov":
             return values[0]
+        case "cvt":
+            assert alu.source_type is not None
+            return bits(shown(values[0], alu.source_type), alu.type)
         case "not":
             return ~values[0]
         case "selp":
