@@ -14,7 +14,7 @@ exit code: 0 done, 1 nothing forbids the outcome, 2 bad input"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", help="tests: a file, a directory, @LIST or -")
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="tests: a file, a directory, @LIST or -; then a model")
     parser.add_argument("--models", "-m", metavar="M", default="ptx-6.0", help="the model (default: %(default)s)")
     parser.add_argument("--most", type=int, default=3, metavar="N", help="answers to show for a test (default: 3)")
     parser.add_argument("--print", action="store_true", dest="print_test", help="print the repaired test, canonically")
@@ -24,14 +24,17 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.printer import print_test
     from gpudiy.litmus.sources import find_sources, load_tests
-    from gpudiy.models.library import load_model
+    from gpudiy.models.library import load_model, model_names
     from gpudiy.models.minimal import minimal_repairs
     from gpudiy.models.trace import Undecidable
 
     code = 0
+    paths, name = arguments.paths, arguments.models
+    if len(paths) > 1 and (paths[-1] in model_names() or paths[-1].endswith(".cat")):
+        *paths, name = paths
     try:
-        model = load_model(arguments.models)
-        for source in find_sources(arguments.paths):
+        model = load_model(name)
+        for source in find_sources(paths):
             for test in load_tests(source):
                 repairs = minimal_repairs(test, model)
                 if not repairs:

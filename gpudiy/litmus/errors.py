@@ -98,7 +98,9 @@ def near_name(word: str, known: Sequence[str]) -> str | None:
 
 
 def _one_letter_off(one: str, other: str) -> bool:
-    """Whether one letter too many, too few or wrong makes the difference."""
+    """Whether one letter too many, too few or wrong, or two in the wrong order, make the difference."""
+    if len(one) == len(other) and sorted(one) == sorted(other):
+        return sum(left != right for left, right in zip(one, other, strict=True)) <= 2
     longer, shorter = sorted((one, other), key=len, reverse=True)
     if len(longer) == len(shorter):
         return sum(left != right for left, right in zip(one, other, strict=True)) <= 1
