@@ -17,8 +17,9 @@ from gpudiy.diy.generator import Generator, Recipe, Trees
 from gpudiy.diy.vocabulary import parse_edges, resolved
 from gpudiy.litmus import Test, read_test
 from gpudiy.models import library
-from gpudiy.models.cat_compile import CompiledCheck, Model, Stage, compile_cat
+from gpudiy.models.cat_compile import compile_cat
 from gpudiy.models.library import load_model, model_names
+from gpudiy.models.model import CompiledCheck, Model, Stage, stage_function
 from gpudiy.models.verdict import Engine, decide, outcomes
 
 HERD = {"tso": (893, 173), "ptx-asplos15": (1225, 170)}  # verdict only, all outcomes
@@ -62,9 +63,7 @@ def late(name: str) -> Model:
     for field in ("slots", "inputs", "named", "partial_co", "orders"):
         setattr(other, field, getattr(model, field))
     other.steps = steps
-    from gpudiy.models.cat_compile import _function
-
-    other.stages = [_function(steps, stage) for stage in Stage]
+    other.stages = [stage_function(steps, stage) for stage in Stage]
     return other
 
 

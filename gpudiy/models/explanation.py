@@ -8,8 +8,8 @@ from itertools import combinations
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.models.cat_compile import CompiledCheck, Model, Operation
 from gpudiy.models.event import Event, Kind
+from gpudiy.models.model import CompiledCheck, Model, Operation
 from gpudiy.models.sat import SatSearch
 from gpudiy.models.search import Execution, Search
 from gpudiy.models.skeleton import Skeleton

@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from gpudiy.litmus.errors import LitmusError, near_name
-from gpudiy.models.cat_compile import LIBRARY, Model, compile_cat
+from gpudiy.models.cat_compile import LIBRARY, compile_cat
+from gpudiy.models.model import Model
 
 
 @lru_cache(1)

@@ -15,7 +15,7 @@ from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, Reduce, Store
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test, Thread
-from gpudiy.models.cat_compile import Model
+from gpudiy.models.model import Model
 from gpudiy.models.verdict import Engine, decide
 
 TRIES = 24

@@ -9,10 +9,10 @@ from itertools import product
 
 from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariable, Observable, Value, holds, observables
 from gpudiy.litmus.test import Test
-from gpudiy.models.cat_compile import Model, Slots, Stage
 from gpudiy.models.choices import CoherenceOrders, coherence_orders, orientations
 from gpudiy.models.domain import PossibleValues
 from gpudiy.models.event import Event
+from gpudiy.models.model import Model, Slots, Stage
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.support import check_supported
 from gpudiy.models.trace import ThreadRunner, Trace

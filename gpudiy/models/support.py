@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.models.cat_compile import Model, Stage
+from gpudiy.models.model import Model, Stage
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.trace import Undecidable
 

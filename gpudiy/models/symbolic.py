@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from gpudiy.models.algebra import Algebra
-from gpudiy.models.cat_compile import CODE, CompiledCheck, FixedPoint, Model, Operation
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
+from gpudiy.models.model import CODE, CompiledCheck, FixedPoint, Model, Operation
 
 Symbols = dict[int, int]
 SymbolicValue = int | Symbols

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from gpudiy.litmus.condition import Expression, Not, Quantifier
 from gpudiy.litmus.test import Test
-from gpudiy.models.cat_compile import Model
+from gpudiy.models.model import Model
 from gpudiy.models.search import Execution, Outcome, Search
 
 MANY_ORDERS = 200  # for one run of all threads: from here on a solver is faster than a search

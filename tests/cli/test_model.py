@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -157,3 +159,19 @@ def test_the_figures_under_the_model_of_their_time(capsys: pytest.CaptureFixture
     """All weak outcomes that the thesis observed are allowed."""
     assert main(["model", str(DATA / "litmus" / "figures"), "-m", "ptx-asplos15"]) == 0
     assert "6 tests; allowed: 6 by ptx-asplos15" in capsys.readouterr().out
+
+
+def test_interruption_of_workers(tmp_path: Path) -> None:
+    """One word, no traceback, and nobody goes on working."""
+    text = Path(SB).read_text()
+    for number in range(3000):
+        (tmp_path / f"{number}.litmus").write_text(text)
+    command = [sys.executable, "-m", "gpudiy", "model", str(tmp_path), "-j", "2"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130 and errors.splitlines()[-1] == "gpudiy: interrupted" and "Process" not in errors

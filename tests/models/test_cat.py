@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from pysat.solvers import Solver
 
 from gpudiy.models.algebra import algebra
-from gpudiy.models.cat_compile import Model, compile_cat
+from gpudiy.models.cat_compile import compile_cat
 from gpudiy.models.cat_syntax import CatError, parse_cat
 from gpudiy.models.circuit import Circuit
 from gpudiy.models.library import load_model, model_names
+from gpudiy.models.model import Model
 from gpudiy.models.symbolic import SymbolicModel
 from models.relations import RELATION_NAMES, SET_NAMES, Tree, World, has_cycle, relation_trees, text_of, worlds
 

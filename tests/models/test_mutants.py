@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from gpudiy.models.cat_compile import LIBRARY, Model, compile_cat
+from gpudiy.models.cat_compile import LIBRARY, compile_cat
+from gpudiy.models.model import Model
 from gpudiy.models.verdict import decide
 from models.suite import load_suite
 

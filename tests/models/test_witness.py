@@ -18,7 +18,8 @@ import pytest
 from gpudiy.litmus import read_test
 from gpudiy.models import witness
 from gpudiy.models.algebra import algebra
-from gpudiy.models.cat_compile import LIBRARY, Model, compile_cat
+from gpudiy.models.cat_compile import LIBRARY, compile_cat
+from gpudiy.models.model import Model
 from gpudiy.models.picture import label_of, without_shortcuts
 from gpudiy.models.picture_layout import Box, _sampled, laid_out
 from gpudiy.models.search import Execution, Search

@@ -1,0 +1,148 @@
+"""A model ready to judge executions: steps over slots, and the Python functions they become.
+
+What depends on the events alone is computed once for all executions of a program; what depends on rf, then on the
+chosen orders, then on co, as soon as these are chosen. A check stands right behind what it needs, so that an execution
+is given up at the first stage that forbids it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import NamedTuple
+
+from gpudiy.models.algebra import Algebra
+
+Slots = list[int]
+StageFunction = Callable[[Algebra, Slots], str | None]
+
+
+class Stage(IntEnum):
+    """When a value is known: from the events, from rf (and who meets whom at barriers), from orders, from co."""
+
+    EVENTS = 0
+    READS = 1
+    ORDERS = 2
+    COHERENCE = 3
+
+
+# how an operation is written in Python: {0} and {1} are its operands
+CODE = {
+    "empty": "0",
+    "union": "{0} | {1}",
+    "intersection": "{0} & {1}",
+    "difference": "{0} & ~{1}",
+    "set complement": "a.row & ~{0}",
+    "complement": "a.everything & ~{0}",
+    "product": "a.product({0}, {1})",
+    "identity": "a.identity_on({0})",
+    "composition": "a.compose({0}, {1})",
+    "closure": "a.closure({0})",
+    "reflexive": "{0} | a.identity",
+    "inverse": "a.inverse({0})",
+    "domain": "a.domain({0})",
+    "range": "a.range({0})",
+}
+
+
+class Operand(NamedTuple):
+    """A value in the compiled code: its slot, whether it is a set, and when it is known."""
+
+    slot: int
+    is_set: bool
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """result = kind(operands), all of them slots."""
+
+    kind: str
+    result: int
+    operands: tuple[int, ...]
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPoint:
+    """The variables start empty; the body is run and its results become their values until nothing changes."""
+
+    variables: tuple[int, ...]
+    body: tuple[Operation, ...]
+    results: tuple[int, ...]
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledCheck:
+    name: str
+    test: str
+    negated: bool
+    flagged: bool
+    slot: int
+    stage: Stage
+
+
+@dataclass(slots=True)
+class Model:
+    """A model ready to judge executions."""
+
+    name: str
+    title: str
+    slots: int = 0
+    inputs: dict[str, int] = field(default_factory=dict)  # what must be filled in, by name
+    steps: list[Operation | FixedPoint | CompiledCheck] = field(default_factory=list)  # in the order of the file
+    named: dict[str, Operand] = field(default_factory=dict)  # what the file defines, for pictures and explanations
+    partial_co: bool = False
+    orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
+    stages: list[StageFunction] = field(default_factory=list)
+
+    @property
+    def checks(self) -> list[CompiledCheck]:
+        return [step for step in self.steps if isinstance(step, CompiledCheck)]
+
+
+def stage_function(steps: list[Operation | FixedPoint | CompiledCheck], stage: Stage) -> StageFunction:
+    """The Python function of one stage: it fills slots and returns the name of the first check that fails."""
+    lines = []
+    for step in steps:
+        if step.stage is not stage:
+            continue
+        if isinstance(step, Operation):
+            lines.append(_assignment(step))
+        elif isinstance(step, FixedPoint):
+            lines += _loop(step)
+        elif not step.flagged:
+            lines.append(f"if {_violation(step)}: return {step.name!r}")
+    body = "\n".join(f"    {line}" for line in lines) or "    pass"
+    scope: dict[str, StageFunction] = {}
+    exec(f"def judge(a, v):\n{body}\n    return None", scope)
+    return scope["judge"]
+
+
+def _assignment(operation: Operation) -> str:
+    code = CODE[operation.kind].format(*(f"v[{operand}]" for operand in operation.operands))
+    return f"v[{operation.result}] = {code}"
+
+
+def _loop(step: FixedPoint) -> list[str]:
+    changes = list(zip(step.variables, step.results, strict=True))
+    same = " and ".join(f"v[{variable}] == v[{result}]" for variable, result in changes)
+    return [
+        *(f"v[{variable}] = 0" for variable in step.variables),
+        "while True:",
+        *(f"    {_assignment(operation)}" for operation in step.body),
+        f"    if {same}: break",
+        *(f"    v[{variable}] = v[{result}]" for variable, result in changes),
+    ]
+
+
+def _violation(check: CompiledCheck) -> str:
+    slot = f"v[{check.slot}]"
+    violated = {
+        "acyclic": f"a.closure({slot}) & a.identity",
+        "irreflexive": f"{slot} & a.identity",
+        "empty": slot,
+    }[check.test]
+    return f"not ({violated})" if check.negated else violated
