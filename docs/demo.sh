@@ -38,6 +38,8 @@ say "7. A broken test is refused, with its place"
 gpudiy check docs/examples/broken.litmus || true
 
 say "What was found"
-echo "Message passing through a compare-and-swap is allowed by the model of GPUs before Volta: a lock built on it can"
-echo "read stale data. One membar.gl behind the compare-and-swap forbids it. Open $out/mp-acquire.svg for a picture."
-echo "All results are in $out: $(find "$out" -type f | wc -l) files."
+verdict=$(gpudiy model docs/examples/mp-cas.litmus --models ptx-asplos15 --csv | tail -1 | cut -d, -f2)
+echo "By the model of GPUs before Volta, message passing through a compare-and-swap that reads stale data is $verdict."
+echo "What forbids it:"
+gpudiy model minimal docs/examples/mp-cas.litmus --models ptx-asplos15 --most 1 | tail -n +2
+echo "Open $out/mp-acquire.svg for a picture of an execution. All results are in $out: $(find "$out" -type f | wc -l) files."
