@@ -48,6 +48,9 @@ class Expectations:
             raise LitmusError("there is no expectation in this file", path=path)
         return Expectations(path, models, rows)
 
+    def expects(self, answer: Answer) -> bool:
+        return self._key(answer) is not None
+
     def compare(self, answer: Answer) -> str | None:
         """What is not as expected; None if all is, or nothing is expected of this test."""
         key = self._key(answer)

@@ -52,6 +52,10 @@ def test_expectations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert main(["model", SB, "-m", "sc", "--expect", str(wrong)]) == 1
     assert "SB is forbidden by sc, expected 1" in capsys.readouterr().err
     assert main(["model", SB, "-m", "sc", "--expect", str(other)]) == 2
+    columns.write_text("test,ptx-asplos15\nSB,allowed\n")
+    assert main(["model", SB, MP, "-m", "ptx-asplos15", "--expect", str(columns)]) == 0  # MP has no meaning there
+    columns.write_text("test,ptx-asplos15\nMP-acquire,allowed\n")
+    assert main(["model", SB, MP, "-m", "ptx-asplos15", "--expect", str(columns)]) == 2
     other.write_text("LB,maybe\n")
     assert main(["model", SB, "-m", "sc", "--expect", str(other)]) == 2
     assert "other.csv:1:1: error: expected a test and 1, 0" in capsys.readouterr().err
