@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.instruction import Alu, AluOperation, Atomic, AtomicOperation, Immediate, Reduce, Store, Variable
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Kind
+from gpudiy.models.memory_types import initial_memory
 from gpudiy.models.trace import Domain, Trace
 
-Origin = dict[str, int]  # how many writes to each location stand behind a value, at the most on any path
+Origin = dict[str, int]  # how many writes to each location stand behind a value, at the most on any path to it
 FRESH = (AtomicOperation.CAS, AtomicOperation.EXCH)  # what these write does not come from what they read
 
 
@@ -20,8 +24,8 @@ class PossibleValues:
     """
 
     def __init__(self, test: Test) -> None:
-        self.origins: dict[str, dict[Value, Origin]] = {
-            location: {value: {} if index == 0 else {location: 1} for index, value in enumerate(values)}
+        self.origins: dict[str, dict[Value, list[Origin]]] = {
+            location: {value: [{}] if index == 0 else [{location: 1}] for index, value in enumerate(values)}
             for location, values in first_domain(test).items()
         }
 
@@ -40,12 +44,14 @@ class PossibleValues:
                 for position, event in enumerate(trace.events):
                     if event.kind is not Kind.WRITE:
                         continue
-                    origin = self._origin(trace, position)
-                    count = origin[event.location] = origin.get(event.location, 0) + 1
-                    known = self.origins[event.location].get(event.value)
-                    if count <= most[event.location] and (known is None or count < known.get(event.location, 0)):
-                        self.origins[event.location][event.value] = origin
-                        grown = True
+                    known = self.origins[event.location].setdefault(event.value, [])
+                    for origin in self._origins(trace, position):
+                        fits = all(count <= most[location] for location, count in origin.items())
+                        if fits and not any(_at_most(other, origin) for other in known):
+                            known.append(origin)
+                            grown = True
+                    if not known:
+                        del self.origins[event.location][event.value]
         return grown
 
     def _is_new(self, trace: Trace) -> bool:
@@ -53,18 +59,21 @@ class PossibleValues:
             event.kind is Kind.WRITE and event.value not in self.origins[event.location] for event in trace.events
         )
 
-    def _origin(self, trace: Trace, position: int) -> Origin:
-        """The writes behind the reads that a written value was computed from."""
+    def _origins(self, trace: Trace, position: int) -> Iterator[Origin]:
+        """The writes behind a written value, for each way in which the values it was computed from came about."""
         sources = {source for source, target in trace.data if target == position}
         instruction = trace.events[position].instruction
         if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in FRESH:
             sources |= {read for read, write in trace.rmw if write == position}
-        origin: Origin = {}
-        for source in sources:
-            event = trace.events[source]
-            for location, count in self.origins.get(event.location, {}).get(event.value, {}).items():
-                origin[location] = max(count, origin.get(location, 0))
-        return origin
+        events = [trace.events[source] for source in sorted(sources)]
+        location = trace.events[position].location
+        for behind in product(*(self.origins[event.location].get(event.value, []) for event in events)):
+            origin: Origin = {}
+            for part in behind:
+                for name, count in part.items():
+                    origin[name] = max(count, origin.get(name, 0))
+            origin[location] = origin.get(location, 0) + 1
+            yield origin
 
     def _writes(self, found: list[list[Trace]]) -> dict[str, int]:
         """How many writes to each location an execution has at the most."""
@@ -83,6 +92,10 @@ class PossibleValues:
         return total
 
 
+def _at_most(one: Origin, other: Origin) -> bool:
+    return all(count <= other.get(location, 0) for location, count in one.items())
+
+
 def first_domain(test: Test) -> Domain:
     """Initial values and the literals that are stored, directly or through a mov.
 
@@ -90,7 +103,7 @@ def first_domain(test: Test) -> Domain:
     """
     locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
     values: dict[str, dict[Value, None]] = {
-        location: {test.initial_value(location): None} for location in locations.values()
+        location: {initial_memory(test, location): None} for location in locations.values()
     }
     addresses = {
         (declaration.thread, declaration.name): declaration.initial.variable

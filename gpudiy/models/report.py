@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpudiy.litmus.condition import AddressOf, Quantifier, Value, holds
 from gpudiy.litmus.condition_text import expression_text, term_text
@@ -10,6 +11,7 @@ from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test
 from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text
+from gpudiy.models.memory_types import with_shown_constants
 from gpudiy.models.search import Execution, Outcome
 
 KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
@@ -27,7 +29,7 @@ def outcome_text(test: Test, outcome: Outcome) -> str:
 
 def listing(test: Test, found: dict[Outcome, Execution]) -> str:
     """All outcomes as herd lists them; Positive and Negative count outcomes."""
-    condition = test.condition
+    condition = replace(test.condition, expression=with_shown_constants(test, test.condition.expression))
     positive = sum(
         holds(condition.expression, dict(zip(test.observed, outcome, strict=True)).__getitem__) for outcome in found
     )

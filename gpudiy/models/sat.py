@@ -24,6 +24,7 @@ from gpudiy.litmus.condition import (
     holds,
 )
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
+from gpudiy.models.memory_types import shown_memory
 from gpudiy.models.search import Execution, OutOfTime, Prepared, Search
 from gpudiy.models.symbolic import SymbolicModel, Symbols
 from gpudiy.models.trace import Trace
@@ -86,7 +87,7 @@ class _Formula:
 
     def executions(self, target: Expression | None, without: frozenset[str]) -> Iterator[Execution]:
         wanted = TRUE
-        for expression in (target, self.search.test.filter):
+        for expression in (target, self.search.filter):
             if expression is not None:
                 wanted = self.circuit.both(wanted, self.expression(expression))
         self.circuit.add((wanted,))
@@ -171,8 +172,9 @@ class _Formula:
                 ways[trace.finals[term.name]].append(take)
         else:
             for write, final in self.finals[self.search.test.memory_map.location_of(term.name)].items():
+                location = self.skeleton.events[write].location
                 for value, literal in self._written(write).items():
-                    ways[value].append(self.circuit.both(final, literal))
+                    ways[shown_memory(self.search.test, location, value)].append(self.circuit.both(final, literal))
         return {value: self.circuit.any(literals) for value, literals in ways.items()}
 
     def _one_of(self, count: int) -> list[int]:

@@ -12,6 +12,7 @@ from gpudiy.litmus.test import Test
 from gpudiy.models.choices import CoherenceOrders, coherence_orders, orientations
 from gpudiy.models.domain import PossibleValues
 from gpudiy.models.event import Event
+from gpudiy.models.memory_types import shown_memory, with_shown_constants
 from gpudiy.models.model import Model, Slots, Stage
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.support import check_supported
@@ -56,6 +57,7 @@ class Search:
         self.model = model
         self.deadline = deadline
         self.observed = test.observed
+        self.filter = None if test.filter is None else with_shown_constants(test, test.filter)
         self.memory = [term for term in self.observed if isinstance(term, FinalVariable)]
         self.finals = [term for term in self.observed if isinstance(term, FinalRegister)]
         self.runners = [ThreadRunner(test, number, unroll) for number in range(len(test.threads))]
@@ -107,14 +109,14 @@ class Search:
     @property
     def bounded(self) -> bool:
         """Whether runs were left out because a loop went round too often."""
-        return any(runner.cut for runner in self.runners)
+        return any(runner.unfinished for runner in self.runners)
 
     def check_time(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime
 
     def wanted(self, target: Expression | None, state: dict[Observable, Value]) -> bool:
-        if self.test.filter is not None and not holds(self.test.filter, state.__getitem__):
+        if self.filter is not None and not holds(self.filter, state.__getitem__):
             return False
         return target is None or holds(target, state.__getitem__)
 
@@ -180,7 +182,8 @@ class Search:
         while True:
             self.check_time()
             found = [runner.traces(values.domain) for runner in self.runners]
-            if not values.grow(found):
+            written = [traces + runner.unfinished for traces, runner in zip(found, self.runners, strict=True)]
+            if not values.grow(written):
                 break
         shapes: dict[object, int] = {}
         return [[(shapes.setdefault(trace.shape, len(shapes)), trace) for trace in traces] for traces in found]
@@ -214,7 +217,11 @@ def final_values(
     a = skeleton.algebra
     locations = {term: skeleton.test.memory_map.location_of(term.name) for term in memory}
     last = {
-        location: [values[write] for write in skeleton.writes[location] if not a.successors(co, write)]
+        location: [
+            shown_memory(skeleton.test, location, values[write])
+            for write in skeleton.writes[location]
+            if not a.successors(co, write)
+        ]
         for location in set(locations.values())
     }
     for chosen in product(*last.values()):

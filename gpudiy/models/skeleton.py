@@ -13,6 +13,7 @@ from gpudiy.litmus.instruction import Atomic, Barrier, BarrierMode, Fence, Fence
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.event import Event, Kind
+from gpudiy.models.memory_types import initial_memory
 from gpudiy.models.trace import Trace
 
 PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}
@@ -33,7 +34,8 @@ class Skeleton:
         self.test = test
         self.locations = tuple(dict.fromkeys(test.memory_map.location_of(name) for name in test.memory_map.names))
         self.events: list[Event] = [
-            Event(Kind.WRITE, -1, None, location, location, test.initial_value(location)) for location in self.locations
+            Event(Kind.WRITE, -1, None, location, location, initial_memory(test, location))
+            for location in self.locations
         ]
         self.starts: list[int] = []
         for trace in traces:

@@ -18,6 +18,7 @@ from gpudiy.litmus.instruction import (
     Comparison,
     Fence,
     Immediate,
+    Instruction,
     Label,
     Load,
     Operand,
@@ -26,6 +27,7 @@ from gpudiy.litmus.instruction import (
     Register,
     SetPredicate,
     Store,
+    destination_of,
     guard_of,
 )
 from gpudiy.litmus.test import Test
@@ -93,7 +95,7 @@ class ThreadRunner:
         self.locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
         self.types = {declaration.name: declaration.type for declaration in test.registers_of(number)}
         self.initial: dict[str, Held] = {
-            declaration.name: (_wrapped(declaration.initial, declaration.type), 0)
+            declaration.name: (wrapped(declaration.initial, declaration.type), 0)
             for declaration in test.registers_of(number)
         }
         self.labels = {
@@ -109,14 +111,14 @@ class ThreadRunner:
     def traces(self, domain: Domain) -> list[Trace]:
         """All runs that end, with reads of the values in `domain`; loops go round at most `unroll` times."""
         found = []
-        self.cut = False  # whether a run was given up because a loop went round too often
+        self.unfinished: list[Trace] = []  # runs that were given up because a loop went round too often
         pending = [_State(0, dict(self.initial))]
         while pending:
             state = pending.pop()
             while state.position < len(self.thread):
                 following = self._step(state, domain)
                 if following is None:
-                    self.cut = True
+                    self.unfinished.append(self._finished(state))
                     break
                 state, *others = following
                 pending += others
@@ -125,7 +127,7 @@ class ThreadRunner:
         return found
 
     def _finished(self, state: _State) -> Trace:
-        finals = {name: _signed(value, self.types[name]) for name, (value, _) in state.registers.items()}
+        finals = {name: shown(value, self.types[name]) for name, (value, _) in state.registers.items()}
         return Trace(
             tuple(state.events), tuple(state.address), tuple(state.data), tuple(state.control), tuple(state.rmw), finals
         )
@@ -143,8 +145,7 @@ class ThreadRunner:
         if guard is not None:
             value, guarded = state.registers[guard.predicate.name]
             if bool(value) == guard.negated:
-                if isinstance(instruction, Branch):
-                    state.branched |= guarded
+                self._skip(state, instruction, guarded)
                 return [state]
         if isinstance(instruction, (Load, Store, Atomic, Reduce)):
             return self._access_memory(state, instruction, guarded, domain)
@@ -164,12 +165,21 @@ class ThreadRunner:
                 self._barrier(state, instruction, guarded)
         return [state]
 
+    def _skip(self, state: _State, instruction: Instruction, guarded: int) -> None:
+        """An instruction that does not run: its register keeps its value, but now for a reason."""
+        if isinstance(instruction, Branch):
+            state.branched |= guarded
+        destination = destination_of(instruction)
+        if destination is not None:
+            value, depends = state.registers[destination.name]
+            state.registers[destination.name] = (value, depends | guarded)
+
     def _access_memory(
         self, state: _State, instruction: Load | Store | Atomic | Reduce, guarded: int, domain: Domain
     ) -> list[_State]:
         if isinstance(instruction, Store):
             value, depends = self._held(state, instruction.source)
-            self._write(state, instruction, _wrapped(value, instruction.access.type), depends, guarded)
+            self._write(state, instruction, wrapped(value, instruction.access.type), depends, guarded)
             return [state]
         if isinstance(instruction, Load):
             return list(self._load(state, instruction, guarded, domain))
@@ -274,7 +284,7 @@ def _bits(events: int) -> Iterator[int]:
         events ^= low
 
 
-def _wrapped(value: Value, type: ScalarType) -> Value:
+def wrapped(value: Value, type: ScalarType) -> Value:
     """A value as the bit pattern a register or location of this type holds, read as a signed number."""
     if isinstance(value, AddressOf):
         return value
@@ -286,7 +296,7 @@ def _unsigned(value: int, type: ScalarType) -> int:
     return value & ((1 << type.bits) - 1)
 
 
-def _signed(value: Value, type: ScalarType) -> Value:
+def shown(value: Value, type: ScalarType) -> Value:
     """What a person sees in a register at the end: unsigned types show unsigned numbers."""
     if isinstance(value, AddressOf) or type[0] != "u":
         return value
@@ -298,7 +308,7 @@ def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType)
         if comparison not in (Comparison.EQ, Comparison.NE):
             raise Undecidable("addresses are compared for order")
         return (left == right) == (comparison is Comparison.EQ)
-    one, other = (_unsigned(v, type) if type[0] == "u" else _as_int(_wrapped(v, type)) for v in (left, right))
+    one, other = (_unsigned(v, type) if type[0] == "u" else _as_int(wrapped(v, type)) for v in (left, right))
     return {
         Comparison.EQ: one == other, Comparison.NE: one != other, Comparison.LT: one < other,
         Comparison.LE: one <= other, Comparison.GT: one > other, Comparison.GE: one >= other,
@@ -314,17 +324,17 @@ def _as_int(value: Value) -> int:
 def modified(operation: AtomicOperation, old: Value, operands: list[Value], type: ScalarType) -> Value | None:
     """What an atomic writes; None if it writes nothing."""
     if operation is AtomicOperation.CAS:
-        return _wrapped(operands[1], type) if _wrapped(old, type) == _wrapped(operands[0], type) else None
+        return wrapped(operands[1], type) if wrapped(old, type) == wrapped(operands[0], type) else None
     if operation is AtomicOperation.EXCH:
-        return _wrapped(operands[0], type)
+        return wrapped(operands[0], type)
     memory, operand = _as_int(old), _as_int(operands[0])
     if type[0] == "u":
         memory, operand = _unsigned(memory, type), _unsigned(operand, type)
     if operation is AtomicOperation.INC:
-        return _wrapped(0 if memory >= operand else memory + 1, type)
+        return wrapped(0 if memory >= operand else memory + 1, type)
     if operation is AtomicOperation.DEC:
-        return _wrapped(operand if memory == 0 or memory > operand else memory - 1, type)
-    return _wrapped(_binary(operation, memory, operand), type)
+        return wrapped(operand if memory == 0 or memory > operand else memory - 1, type)
+    return wrapped(_binary(operation, memory, operand), type)
 
 
 def _binary(operation: str, left: int, right: int) -> int:
@@ -359,7 +369,7 @@ def computed(alu: Alu, values: list[Value]) -> Value:
         source = values[0]
         if alu.source_type is not None and alu.source_type[0] == "u" and isinstance(source, int):
             source = _unsigned(source, alu.source_type)
-        return _wrapped(source, type)
+        return wrapped(source, type)
     if operation is AluOperation.SELP:
         return values[0] if values[2] else values[1]
     if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(values[0], AddressOf) and values[1] == 0:
@@ -368,13 +378,13 @@ def computed(alu: Alu, values: list[Value]) -> Value:
         return values[1]
     numbers = [_as_int(value) for value in values]
     if operation is AluOperation.NOT:
-        return _wrapped(1 - numbers[0] if type is ScalarType.PRED else ~numbers[0], type)
+        return wrapped(1 - numbers[0] if type is ScalarType.PRED else ~numbers[0], type)
     if type[0] == "u":
         numbers[0] = _unsigned(numbers[0], type)
     if operation in (AluOperation.SHL, AluOperation.SHR):
         distance = min(_unsigned(numbers[1], ScalarType.U32), type.bits)
         logical = numbers[0] if type[0] == "s" else _unsigned(numbers[0], type)
-        return _wrapped(numbers[0] << distance if operation is AluOperation.SHL else logical >> distance, type)
+        return wrapped(numbers[0] << distance if operation is AluOperation.SHL else logical >> distance, type)
     if type[0] == "u":
         numbers[1] = _unsigned(numbers[1], type)
-    return _wrapped(_binary(operation, numbers[0], numbers[1]), type)
+    return wrapped(_binary(operation, numbers[0], numbers[1]), type)

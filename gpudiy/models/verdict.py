@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from gpudiy.litmus.condition import Expression, Not, Quantifier
 from gpudiy.litmus.test import Test
+from gpudiy.models.memory_types import with_shown_constants
 from gpudiy.models.model import Model
 from gpudiy.models.search import Execution, Outcome, Search
 
@@ -49,7 +50,7 @@ class Verdict:
 
 def target_of(test: Test) -> Expression:
     """The states a verdict is about."""
-    expression = test.condition.expression
+    expression = with_shown_constants(test, test.condition.expression)
     return Not(expression) if test.condition.quantifier is Quantifier.FORALL else expression
 
 

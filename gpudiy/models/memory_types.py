@@ -1,0 +1,96 @@
+"""The types of locations: what memory holds is a bit pattern, what a person sees of it a number."""
+
+from __future__ import annotations
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import (
+    And,
+    Compare,
+    Constant,
+    Expression,
+    FinalRegister,
+    FinalVariable,
+    Implies,
+    Not,
+    Or,
+    Term,
+    Value,
+    comparisons,
+    mapped,
+)
+from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.test import Test
+from gpudiy.models.trace import shown, wrapped
+
+
+_recent: list[tuple[Test, dict[str, ScalarType]]] = []  # of the test at hand; hashing a test costs more than this
+
+
+def location_types(test: Test) -> dict[str, ScalarType]:
+    """The type of each location: the width of its accesses, unsigned if all of them are."""
+    if not _recent or _recent[0][0] is not test:
+        _recent[:] = [(test, _location_types(test))]
+    return _recent[0][1]
+
+
+def _location_types(test: Test) -> dict[str, ScalarType]:
+    kinds: dict[str, set[ScalarType]] = {}
+    for use in memory_uses(test):
+        for name in use.targets:
+            kinds.setdefault(test.memory_map.location_of(name), set()).add(use.instruction.access.type)
+    return {
+        location: next(iter(types)).of_kind("u" if all(type[0] == "u" for type in types) else "s")
+        for location, types in kinds.items()
+    }
+
+
+def initial_memory(test: Test, location: str) -> Value:
+    """What a location holds at the start, as its accesses see it."""
+    return wrapped(test.initial_value(location), location_types(test).get(location, ScalarType.S64))
+
+
+def shown_memory(test: Test, location: str, value: Value) -> Value:
+    """The final value of a location as a person sees it."""
+    return shown(value, location_types(test).get(location, ScalarType.S64))
+
+
+def with_shown_constants(test: Test, expression: Expression) -> Expression:
+    """The expression with every number as what it is compared with would show it: 0xffffffff is -1 for .s32."""
+    if all(_small(term) for item in comparisons(expression) for term in (item.left, item.right)):
+        return expression
+    return _renumbered(test, expression)
+
+
+def _small(term: Term) -> bool:
+    return not isinstance(term, Constant) or 0 <= term.value < 1 << 15
+
+
+def _renumbered(test: Test, expression: Expression) -> Expression:
+    if isinstance(expression, Compare):
+        types = [kind for term in (expression.left, expression.right) if (kind := _type_of(test, term)) is not None]
+        if not types:
+            return expression
+
+        def renumber(term: Term) -> Term:
+            if not isinstance(term, Constant):
+                return term
+            value = shown(wrapped(term.value, types[0]), types[0])
+            assert isinstance(value, int)
+            return Constant(value)
+
+        return mapped(expression, renumber)
+    match expression:
+        case Not(inner=inner):
+            return Not(_renumbered(test, inner))
+        case Implies(premise=premise, conclusion=conclusion):
+            return Implies(_renumbered(test, premise), _renumbered(test, conclusion))
+        case And(parts=parts) | Or(parts=parts):
+            return type(expression)(tuple(_renumbered(test, part) for part in parts))
+
+
+def _type_of(test: Test, term: Term) -> ScalarType | None:
+    if isinstance(term, FinalRegister):
+        return next(d.type for d in test.registers_of(term.thread) if d.name == term.name)
+    if isinstance(term, FinalVariable):
+        return location_types(test).get(test.memory_map.location_of(term.name), ScalarType.S64)
+    return None
