@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--engine", choices=("auto", "search", "sat"), default="auto", help="how to decide (default: auto)"
     )
     parser.add_argument(
-        "--unroll", type=_positive, default=2, metavar="N", help="times a loop may go round (default: 2)"
+        "--unroll", type=positive, default=2, metavar="N", help="times a loop may go round (default: 2)"
     )
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="give up on a test after so long")
-    parser.add_argument("-j", "--jobs", type=_positive, default=1, metavar="N", help="worker processes (default: 1)")
+    parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="give up on a test after so long")
+    parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="a JSON line for each test and model")
     form.add_argument("--csv", action="store_true", help="a CSV table of verdicts")
@@ -58,7 +59,9 @@ def run(arguments: Namespace) -> int:
     from gpudiy.models.library import load_model
 
     try:
-        names = [name for name in arguments.models.replace(",", " ").split() if name]
+        names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
+        if not names:
+            raise LitmusError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
         for name in names:
             load_model(name)
         sources = list(find_sources(arguments.paths))
@@ -121,10 +124,3 @@ def _code(answer: Answer, expected: Expectations | None) -> int:
     if problem is not None:
         say(problem)
     return 0 if problem is None else 1
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number

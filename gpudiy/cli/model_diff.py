@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from gpudiy.cli.numbers import positive
 from gpudiy.cli.progress import say, stream_progress
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ exit code: 0 no difference found, 1 the models differ, 2 bad input"""
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("one", metavar="M1", help="a model of the library, or a .cat file")
     parser.add_argument("other", metavar="M2", help="another one")
-    parser.add_argument("--most", type=int, default=3, metavar="N", help="differences to show (default: %(default)s)")
+    parser.add_argument(
+        "--most", type=positive, default=3, metavar="N", help="differences to show (default: %(default)s)"
+    )
     parser.add_argument(
         "--edges", type=int, default=6, metavar="N", help="edges of a cycle at most (default: %(default)s)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
 
+from gpudiy.cli.numbers import positive
 from gpudiy.cli.progress import say
 
 EPILOG = """\
@@ -16,7 +17,10 @@ exit code: 0 done, 1 nothing forbids the outcome, 2 bad input"""
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="tests: a file, a directory, @LIST or -; then a model")
     parser.add_argument("--models", "-m", metavar="M", default="ptx-6.0", help="the model (default: %(default)s)")
-    parser.add_argument("--most", type=int, default=3, metavar="N", help="answers to show for a test (default: 3)")
+    parser.add_argument(
+        "--unroll", type=positive, default=2, metavar="N", help="times a loop may go round (default: 2)"
+    )
+    parser.add_argument("--most", type=positive, default=3, metavar="N", help="answers to show for a test (default: 3)")
     parser.add_argument("--print", action="store_true", dest="print_test", help="print the repaired test, canonically")
 
 
@@ -36,7 +40,7 @@ def run(arguments: Namespace) -> int:
         model = load_model(name)
         for source in find_sources(paths):
             for test in load_tests(source):
-                repairs = minimal_repairs(test, model)
+                repairs = minimal_repairs(test, model, unroll=arguments.unroll)
                 if not repairs:
                     code = 1
                     print(f"{test.name}: no fences, orders or scopes make {model.name} forbid it")
@@ -51,6 +55,6 @@ def run(arguments: Namespace) -> int:
         say(error)
         return 2
     except Undecidable as problem:
-        say(f"gpudiy: error: {problem}")
+        say(f"{test.name}: error: {problem}")
         return 2
     return code

@@ -10,6 +10,7 @@ from gpudiy.models.cat_syntax import (
     Binding,
     Call,
     CatFile,
+    CatSource,
     Check,
     Empty,
     Expression,
@@ -43,6 +44,8 @@ class _Compiler:
         self.known: dict[object, Operand] = {}
         self.bindings: dict[str, Operand] = {}
         self.functions: dict[str, Binding] = {}
+        self.calling: list[str] = []
+        self.including = [Path(file.source.path).resolve()]
         self.loop: list[Operation] | None = None
         self.looping: set[int] = set()
 
@@ -75,7 +78,11 @@ class _Compiler:
             path = LIBRARY / include.file
         if not path.exists():
             raise outer.source.error(f"there is no file {include.file!r}", include.offset)
+        if path.resolve() in self.including:
+            raise outer.source.error(f"{include.file!r} includes itself", include.offset)
+        self.including.append(path.resolve())
         self.statements(parse_cat(path.read_text(), str(path)))
+        self.including.pop()
         self.file = outer
 
     def let(self, bindings: tuple[Binding, ...]) -> None:
@@ -216,7 +223,12 @@ class _Compiler:
             if len(binding.parameters) != len(arguments):
                 problem = f"{call.function} takes {len(binding.parameters)} arguments, not {len(arguments)}"
                 raise self.file.source.error(problem, call.offset)
-            return self.value(binding.body, dict(zip(binding.parameters, arguments, strict=True)))
+            if call.function in self.calling:
+                raise self.file.source.error(f"{call.function} calls itself; only let rec may", call.offset)
+            self.calling.append(call.function)
+            result = self.value(binding.body, dict(zip(binding.parameters, arguments, strict=True)))
+            self.calling.pop()
+            return result
         if call.function not in FUNCTIONS:
             hint = near_name(call.function, [*self.functions, *FUNCTIONS])
             raise self.file.source.error(f"unknown function {call.function!r}", call.offset, hint)
@@ -268,4 +280,7 @@ LIBRARY = Path(__file__).parent / "library"
 
 
 def compile_cat(text: str, path: str, name: str) -> Model:
-    return _Compiler(parse_cat(text, path), name).compile()
+    try:
+        return _Compiler(parse_cat(text, path), name).compile()
+    except RecursionError:
+        raise CatSource(text, path).error("an expression of this model is nested too deeply", 0) from None

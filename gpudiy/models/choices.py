@@ -13,16 +13,36 @@ PAUSE = 1_024  # candidates between two looks at the clock
 PARTIAL_ORDERS = (1, 1, 3, 19, 219, 4_231, 130_023, 6_129_859)  # strict ones, of so many writes
 
 
-def orientations(pairs: int, a: Algebra) -> list[int]:
-    """All ways to order every pair one way or the other, without cycles."""
-    both = pairs & ~a.identity
-    edges = [(one, other) for one, other in a.pairs(both | a.inverse(both)) if one < other]
-    ways = []
-    for flips in product((False, True), repeat=len(edges)):
-        order = a.relation(edge[::-1] if flip else edge for flip, edge in zip(flips, edges, strict=True))
-        if a.acyclic(order):
-            ways.append(order)
-    return ways
+class Orientations:
+    """All ways to order every pair of a relation one way or the other, without cycles; made when first looked at."""
+
+    def __init__(self, pairs: int, a: Algebra) -> None:
+        both = pairs & ~a.identity
+        self.algebra = a
+        self.edges = [(one, other) for one, other in a.pairs(both | a.inverse(both)) if one < other]
+        self._kept: list[int] | None = None
+
+    @property
+    def number(self) -> int:
+        """How many there are at the most: each pair two ways, or each order of the events."""
+        events = {event for edge in self.edges for event in edge}
+        return min(1 << len(self.edges), number_of_orders(len(events), partial=False))
+
+    def orders(self, tick: Callable[[], None]) -> list[int]:
+        if self._kept is None:
+            self._kept = list(self._made(0, 0, tick))
+        return self._kept
+
+    def _made(self, place: int, order: int, tick: Callable[[], None]) -> Iterator[int]:
+        """Pair by pair; what already is a cycle is not gone on with."""
+        tick()
+        if place == len(self.edges):
+            yield order
+            return
+        one, other = self.edges[place]
+        for pair in (self.algebra.pair(one, other), self.algebra.pair(other, one)):
+            if self.algebra.acyclic(order | pair):
+                yield from self._made(place + 1, order | pair, tick)
 
 
 @lru_cache(1 << 12)

@@ -22,7 +22,6 @@ from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.test import Test
 from gpudiy.models.trace import shown, wrapped
 
-
 _recent: list[tuple[Test, dict[str, ScalarType]]] = []  # of the test at hand; hashing a test costs more than this
 
 

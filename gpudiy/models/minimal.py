@@ -167,7 +167,7 @@ def _stronger(access: Access, kind: str, scope: Scope) -> Access:
         return access
     if access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL) and kind == "relaxed":
         return access
-    return replace(access, order=Order(kind), scope=scope, cache=None)
+    return replace(access, order=Order(kind), scope=max(scope, access.effective_scope or scope), cache=None)
 
 
 def _cost(sites: list[Site], chosen: list[Strength]) -> int:

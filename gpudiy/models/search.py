@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 
 from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariable, Observable, Value, holds, observables
 from gpudiy.litmus.test import Test
-from gpudiy.models.choices import CoherenceOrders, coherence_orders, orientations
+from gpudiy.models.choices import CoherenceOrders, Orientations, coherence_orders
 from gpudiy.models.domain import PossibleValues
 from gpudiy.models.event import Event
 from gpudiy.models.memory_types import shown_memory, with_shown_constants
@@ -45,7 +46,7 @@ class Prepared:
     slots: Slots
     reads: list[tuple[int, list[int]]]  # every read with the writes of its location
     meetings: list[int]
-    orders: list[tuple[int, ...]]
+    orders: list[Orientations]
     coherences: CoherenceOrders
 
 
@@ -98,7 +99,9 @@ class Search:
                 return 0, 0
             first.append(max(choices, key=lambda choice: len(choice[1].events)))
         prepared = self.prepared(tuple(shape for shape, _ in first), [trace for _, trace in first])
-        return total, 1 if prepared is None else prepared.coherences.number * len(prepared.orders)
+        if prepared is None:
+            return total, 1
+        return total, prepared.coherences.number * prod(choice.number for choice in prepared.orders)
 
     def prepared(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
         """The skeleton of such runs; None if its events alone are forbidden, or a barrier is never released."""
@@ -136,9 +139,9 @@ class Search:
         for read in skeleton.reads:
             own = skeleton.rmw_pairs.get(read)
             reads.append((read, [w for w in skeleton.writes[skeleton.events[read].location] if w != own]))
-        orders = [orientations(slots[pairs], a) for _, pairs in model.orders]
+        orders = [Orientations(slots[pairs], a) for _, pairs in model.orders]
         coherences = coherence_orders(tuple(map(tuple, skeleton.writes.values())), a.size, model.partial_co)
-        return Prepared(skeleton, slots, reads, meetings, list(product(*orders)), coherences)
+        return Prepared(skeleton, slots, reads, meetings, orders, coherences)
 
     def _consistent(self, prepared: Prepared, traces: list[Trace], target: Expression | None) -> Iterator[Execution]:
         """Executions of one skeleton; without memory in the outcome the first one is enough."""
@@ -155,7 +158,7 @@ class Search:
                 _fill(slots, inputs.get("syncbar"), meeting)
                 if model.stages[Stage.READS](a, slots) is not None:
                     continue
-                for orders in prepared.orders:
+                for orders in product(*(choice.orders(self.check_time) for choice in prepared.orders)):
                     ordered = list(slots) if orders else slots
                     for (slot, _), order in zip(model.orders, orders, strict=True):
                         ordered[slot] = order

@@ -65,6 +65,7 @@ def test_expectations(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     ("words", "message"),
     [
         (["-m", "ptx-6"], "unknown model 'ptx-6'"),
+        (["-m", ""], "no model is named"),
         (["-m", "nowhere.cat"], "nowhere.cat: error: cannot be read"),
         (["--witness", "picture.gif"], ".svg"),
         (["-m", "sc,tso", "--witness", "picture.svg"], "one test under one model"),
@@ -179,3 +180,52 @@ def test_interruption_of_workers(tmp_path: Path) -> None:
         os.killpg(process.pid, signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     assert process.returncode == 130 and errors.splitlines()[-1] == "gpudiy: interrupted" and "Process" not in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('include "mine.cat"\nacyclic po as a\n', "mine.cat:1:1: error: 'mine.cat' includes itself"),
+        ("let f(x) = f(x)\nacyclic f(po) as a\n", "mine.cat:1:12: error: f calls itself; only let rec may"),
+        (f"acyclic {'(' * 5000}po{')' * 5000} as a\n", "mine.cat:1:1: error: an expression of this model is nested"),
+    ],
+)
+def test_models_that_go_round(text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.cat").write_text(text)
+    assert main(["model", SB, "-m", str(tmp_path / "mine.cat")]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["--unroll", "0"], ["--limit", "-1"], ["--limit", "nan"], ["-j", "x"]])
+def test_numbers(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["model", SB, *words])
+    assert stop.value.code == 2
+    assert "is wanted, not" in capsys.readouterr().err
+
+
+def test_minimal_never_narrows_a_scope(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mp.litmus"
+    file.write_text(
+        "GPU_PTX MP\nP0                     : P1\nst.cg [x], 1           : ld.volatile r0, [y]\n"
+        "st.relaxed.sys [y], 1  : ld.cg r1, [x]\n(device (cta P0) (cta P1))\nx: global, y: global\nr0=1 /\\ r1=0\n"
+    )
+    assert main(["model", "minimal", str(file)]) == 0
+    assert "st.release.sys" in (out := capsys.readouterr().out) and "release.gpu" not in out
+
+
+def test_many_fences_are_left_to_the_solver(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    count = 7
+    rows = [
+        " | ".join(f"P{n}" for n in range(count)),
+        " | ".join(f"st.cg [v{n}],1" for n in range(count)),
+        " | ".join(["fence.sc.gpu"] * count),
+        " | ".join(f"ld.cg r0,[v{(n + 1) % count}]" for n in range(count)),
+    ]
+    tree = " ".join(f"(cta P{n})" for n in range(count))
+    memory = ", ".join(f"v{n}: global" for n in range(count))
+    asked = " /\\ ".join(f"{n}:r0=0" for n in range(count))
+    file = tmp_path / "ring.litmus"
+    file.write_text("GPU_PTX ring\n{}\n" + " ;\n".join(rows) + f" ;\n(device {tree})\n{memory}\nexists ({asked})\n")
+    assert main(["model", str(file), "-m", "ptx-6.0"]) == 0
+    assert "forbidden" in capsys.readouterr().out
