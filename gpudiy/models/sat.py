@@ -258,10 +258,10 @@ class _Formula:
         return order
 
     def _released(self) -> Symbols:
-        choices = self.prepared.meetings
-        chosen = self._one_of(len(choices))
+        """Each barrier that waits is released in one of its ways."""
         ways: dict[int, list[int]] = defaultdict(list)
-        for relation, literal in zip(choices, chosen, strict=True):
-            for bit in self.skeleton.algebra.members(relation):
-                ways[bit].append(literal)
+        for releases in self.prepared.releases:
+            for relation, literal in zip(releases, self._one_of(len(releases)), strict=True):
+                for bit in self.skeleton.algebra.members(relation):
+                    ways[bit].append(literal)
         return {bit: self.circuit.any(literals) for bit, literals in ways.items()}

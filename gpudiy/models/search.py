@@ -45,7 +45,7 @@ class Prepared:
     skeleton: Skeleton
     slots: Slots
     reads: list[tuple[int, list[int]]]  # every read with the writes of its location
-    meetings: list[int]
+    releases: list[list[int]]  # for every barrier that waits, what may release it
     orders: list[Orientations]
     coherences: CoherenceOrders
 
@@ -101,7 +101,10 @@ class Search:
         prepared = self.prepared(tuple(shape for shape, _ in first), [trace for _, trace in first])
         if prepared is None:
             return total, 1
-        return total, prepared.coherences.number * prod(choice.number for choice in prepared.orders)
+        values = [*prepared.skeleton.initial_values, *(value for _, trace in first for value in trace.values)]
+        sources = prod(max(1, sum(values[w] == values[read] for w in writes)) for read, writes in prepared.reads)
+        orders = prod(choice.number for choice in prepared.orders) * prod(map(len, prepared.releases))
+        return total, prepared.coherences.number * orders * sources
 
     def prepared(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
         """The skeleton of such runs; None if its events alone are forbidden, or a barrier is never released."""
@@ -129,11 +132,11 @@ class Search:
     def _prepare(self, skeleton: Skeleton) -> Prepared | None:
         model, a = self.model, skeleton.algebra
         check_supported(model, skeleton)
-        meetings = skeleton.meetings()
+        releases = skeleton.releases()
         slots = [0] * model.slots
         for name, slot in model.inputs.items():
             slots[slot] = skeleton.static(name)
-        if not meetings or model.stages[Stage.EVENTS](a, slots) is not None:
+        if not all(releases) or model.stages[Stage.EVENTS](a, slots) is not None:
             return None
         reads = []
         for read in skeleton.reads:
@@ -141,7 +144,7 @@ class Search:
             reads.append((read, [w for w in skeleton.writes[skeleton.events[read].location] if w != own]))
         orders = [Orientations(slots[pairs], a) for _, pairs in model.orders]
         coherences = coherence_orders(tuple(map(tuple, skeleton.writes.values())), a.size, model.partial_co)
-        return Prepared(skeleton, slots, reads, meetings, orders, coherences)
+        return Prepared(skeleton, slots, reads, releases, orders, coherences)
 
     def _consistent(self, prepared: Prepared, traces: list[Trace], target: Expression | None) -> Iterator[Execution]:
         """Executions of one skeleton; without memory in the outcome the first one is enough."""
@@ -152,7 +155,10 @@ class Search:
         registers = self.registers(traces)
         seen: set[Outcome] = set()
         for rf in reads_from(prepared, values):
-            for meeting in prepared.meetings:
+            for chosen in product(*prepared.releases):
+                meeting = 0
+                for release in chosen:
+                    meeting |= release
                 slots = list(prepared.slots)
                 _fill(slots, inputs.get("rf"), rf)
                 _fill(slots, inputs.get("syncbar"), meeting)
@@ -184,7 +190,7 @@ class Search:
         values = PossibleValues(self.test)
         while True:
             self.check_time()
-            found = [runner.traces(values.domain) for runner in self.runners]
+            found = [runner.traces(values.domain, self.check_time) for runner in self.runners]
             written = [traces + runner.unfinished for traces, runner in zip(found, self.runners, strict=True)]
             if not values.grow(written):
                 break

@@ -127,24 +127,23 @@ class Skeleton:
             if tree.smallest_common_scope(thread, other_thread) <= min(scope, other_scope)
         )
 
-    def meetings(self) -> list[int]:
-        """All ways in which arrivals release barriers (the relation syncbar); none if a barrier is never released.
+    def releases(self) -> list[list[int]]:
+        """For every barrier that waits, the ways in which arrivals release it, as parts of the relation syncbar.
 
         A barrier without a count meets all others of its CTA, instance and identifier; one with a count is released by
-        any count - 1 others.
+        any count - 1 others. Without a way it waits for ever.
         """
         barriers = [number for number, event in enumerate(self.events) if event.kind is Kind.BARRIER]
-        ways = [0]
+        found = []
         for number in barriers:
             event = self.events[number]
             assert isinstance(event.instruction, Barrier)
             if event.instruction.mode is BarrierMode.ARRIVE:
                 continue
             others = [other for other in barriers if other != number and self._meets(event, self.events[other])]
-            releases = [tuple(others)] if event.count is None else list(combinations(others, max(0, event.count - 1)))
-            edges = [self.algebra.relation((other, number) for other in release) for release in releases]
-            ways = [way | edge for way in ways for edge in edges]
-        return ways
+            ways = [tuple(others)] if event.count is None else combinations(others, max(0, event.count - 1))
+            found.append([self.algebra.relation((other, number) for other in way) for way in ways])
+        return found
 
     def with_values(self, values: Sequence[Value]) -> tuple[Event, ...]:
         return tuple(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from gpudiy.litmus.access import ScalarType
@@ -108,13 +108,14 @@ class ThreadRunner:
             for position, instruction in enumerate(self.thread)
         )
 
-    def traces(self, domain: Domain) -> list[Trace]:
+    def traces(self, domain: Domain, tick: Callable[[], None] = lambda: None) -> list[Trace]:
         """All runs that end, with reads of the values in `domain`; loops go round at most `unroll` times."""
         found = []
         self.unfinished: list[Trace] = []  # runs that were given up because a loop went round too often
         pending = [_State(0, dict(self.initial))]
         while pending:
             state = pending.pop()
+            tick()
             while state.position < len(self.thread):
                 following = self._step(state, domain)
                 if following is None:
