@@ -37,6 +37,14 @@ def test_machines_agree_on_all(family: str, share: int) -> None:
         agrees(test, engines=(Engine.SEARCH,))
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("family", [family for family in FAMILIES if family not in SMALL])
+def test_machines_agree_on_many_of_the_large_families(family: str) -> None:
+    """They differ from the small ones in scopes, spaces and orders, of which neither machine knows."""
+    for test in generated(family, 5, 331):
+        agrees(test, engines=(Engine.SEARCH,))
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_conditions_are_forbidden_by_sc(family: str) -> None:
     """Every condition asks for an execution with its cycle, and sequential consistency has none."""
