@@ -1,0 +1,1 @@
+"""Where tests run: CUDA GPUs, OpenCL devices, simulated GPUs, behind one interface."""

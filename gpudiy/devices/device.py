@@ -1,0 +1,66 @@
+"""`Device`: the one interface of everything that runs tests, and `Observation`: what it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpudiy.harness.incantation import Incantation
+from gpudiy.litmus import Test
+from gpudiy.litmus.condition import Value
+from gpudiy.logs.record import Liveness
+
+Outcome = tuple[Value, ...]  # one value for each of `test.observed`, in that order
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What a device says of itself."""
+
+    device: str  # the name it is asked for by: `cuda:0`, `opencl:0`, `sim:kepler`
+    chip: str
+    architecture: str = ""
+    driver: str = ""
+    toolkit: str = ""
+    simulated: bool = False
+    groups: int = 0  # groups that run at the same time; 0: not known
+    group_size: int = 0  # threads of a group that run at the same time; 1: they run in sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Counts of outcomes; they sum to the iterations that were done."""
+
+    outcomes: Mapping[Outcome, int]
+    liveness: Liveness
+    seconds: float
+    optcheck: str = ""
+    optcheck_text: str = ""
+
+    @property
+    def iterations(self) -> int:
+        return sum(self.outcomes.values())
+
+
+class DeviceError(Exception):
+    """The device failed at a test; `ending` of the record says how, the message says why."""
+
+
+class Device(Protocol):
+    """A device is opened in the process that uses it and never leaves it."""
+
+    @property
+    def chip(self) -> Chip: ...
+
+    def obstacle(self, test: Test) -> str | None:
+        """Why this device cannot run the test as it is meant, if it cannot."""
+        ...
+
+    def prepare(self, tests: Sequence[Test]) -> None:
+        """Build what running the tests needs, all at once, since that is cheaper."""
+        ...
+
+    def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
+        """Run about `iterations` iterations (no fewer); the same seed gives the same parameters and order."""
+        ...

@@ -1,0 +1,1 @@
+"""Lock implementations: the tests that break them, and their repair."""

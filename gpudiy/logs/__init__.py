@@ -1,0 +1,1 @@
+"""The log of runs: its record, readers, writers, statistics, comparison, tables, report."""
