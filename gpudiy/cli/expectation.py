@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpudiy.cli.judging import Answer
+from gpudiy.models.judging import Answer
 from gpudiy.cli.progress import say
 from gpudiy.litmus.errors import LitmusError
 
