@@ -52,10 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.expectation import Expectations
-    from gpudiy.models.judging import Judge
     from gpudiy.cli.verdict_output import printer_for
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.sources import find_sources
+    from gpudiy.models.judging import Judge
     from gpudiy.models.library import load_model
 
     try:
