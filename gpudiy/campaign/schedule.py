@@ -1,0 +1,69 @@
+"""Which work comes next: first everything once, then again what has no certain answer yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.test_set import PlannedTest
+from gpudiy.campaign.unit import Unit, groups
+from gpudiy.harness.incantation_text import IncantationBook
+from gpudiy.logs.decision import EVIDENCE, sightings_of
+from gpudiy.logs.record import Record
+
+Verdicts = Mapping[str, Mapping[str, str]]  # by hash of the test, then by model
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What is known of a test on a device so far."""
+
+    sightings: int = 0
+    iterations: int = 0
+    failed: bool = False
+
+
+def evidence(records: Iterable[Record]) -> dict[tuple[str, str], Evidence]:
+    """The evidence by hash of the test and device."""
+    found: dict[tuple[str, str], Evidence] = {}
+    for record in records:
+        known = found.setdefault((record.hash, record.device), Evidence())
+        if record.ending in EVIDENCE:
+            known.sightings += sightings_of(record)
+            known.iterations += record.iterations
+        else:
+            known.failed = True
+    return found
+
+
+def units_of_round(
+    plan: Plan,
+    tests: Sequence[PlannedTest],
+    books: dict[str, IncantationBook],
+    verdicts: Verdicts,
+    known: Mapping[tuple[str, str], Evidence],
+    round: int,
+) -> list[Unit]:
+    """The work of a round, the most uncertain tests first.
+
+    The first round runs everything. A later one runs what some model allows, or no model was asked about, and what
+    has been seen fewer times than the plan wants. It depends on the finished rounds before it and on nothing else, so
+    that a campaign that was interrupted goes on as if it had not been.
+    """
+    units = []
+    for group in groups(plan, books, round):
+        chosen = []
+        for test in tests:
+            seen = known.get((test.hash, group.device), Evidence())
+            possible = _possible(verdicts.get(test.hash, {}))
+            if round == 1 or (possible and not seen.failed and seen.sightings < plan.run.sightings):
+                chosen.append((not possible, seen.sightings, test))
+        chosen.sort(key=lambda entry: entry[:2])
+        units += [Unit.of(test, group) for _, _, test in chosen]
+    return units
+
+
+def _possible(verdicts: Mapping[str, str]) -> bool:
+    """Whether the outcome may be seen, as far as the models say."""
+    return not verdicts or any(verdict != "forbidden" for verdict in verdicts.values())
