@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpudiy.campaign.plan import Plan
 from gpudiy.campaign.test_set import PlannedTest
-from gpudiy.campaign.unit import Unit, groups
+from gpudiy.campaign.unit import ROUND, Unit, groups
 from gpudiy.harness.incantation_text import IncantationBook
 from gpudiy.logs.decision import EVIDENCE, sightings_of
 from gpudiy.logs.record import Record
@@ -20,21 +20,32 @@ class Evidence:
     """What is known of a test on a device so far."""
 
     sightings: int = 0
-    iterations: int = 0
     failed: bool = False
 
 
-def evidence(records: Iterable[Record]) -> dict[tuple[str, str], Evidence]:
-    """The evidence by hash of the test and device."""
-    found: dict[tuple[str, str], Evidence] = {}
-    for record in records:
-        known = found.setdefault((record.hash, record.device), Evidence())
+class Knowledge:
+    """The evidence of each round, learnt record by record; the records themselves are not kept."""
+
+    def __init__(self) -> None:
+        self._rounds: dict[int, dict[tuple[str, str], Evidence]] = {}
+
+    def learn(self, record: Record) -> None:
+        known = self._rounds.setdefault(int(dict(record.options)[ROUND]), {})
+        found = known.setdefault((record.hash, record.device), Evidence())
         if record.ending in EVIDENCE:
-            known.sightings += sightings_of(record)
-            known.iterations += record.iterations
+            found.sightings += sightings_of(record)
         else:
-            known.failed = True
-    return found
+            found.failed = True
+
+    def before(self, round: int) -> dict[tuple[str, str], Evidence]:
+        """What the rounds before this one tell, by hash of the test and device."""
+        summed: dict[tuple[str, str], Evidence] = {}
+        for number, known in self._rounds.items():
+            for key, found in known.items() if number < round else ():
+                total = summed.setdefault(key, Evidence())
+                total.sightings += found.sightings
+                total.failed |= found.failed
+        return summed
 
 
 def units_of_round(

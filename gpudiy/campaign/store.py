@@ -43,10 +43,12 @@ class Form(Generic[Row]):
 class Store(Generic[Row]):
     """Rows in a directory; one process at a time may add to it."""
 
-    def __init__(self, directory: Path, form: Form[Row]) -> None:
+    def __init__(self, directory: Path, form: Form[Row], seen: Callable[[Row], None] = lambda row: None) -> None:
+        """`seen` is told of every finished row, those found on opening too; the store itself keeps their keys only."""
         self.directory = directory
         self.form = form
-        self.done: dict[str, Row] = {}
+        self.seen = seen
+        self.keys: set[str] = set()
         self.pending: list[Row] = []  # rows that stand in the journal only
         self.problems: list[str] = []  # what was found damaged and set aside
 
@@ -71,15 +73,14 @@ class Store(Generic[Row]):
         os.close(self.lock)
 
     def __contains__(self, key: str) -> bool:
-        return key in self.done
+        return key in self.keys
 
     def add(self, row: Row) -> None:
         """Make a row finished; a row whose key is there already changes nothing."""
-        key = self.form.key(row)
-        if key in self.done:
+        if self.form.key(row) in self.keys:
             return
         self._append(_checked(self.form.line(row)))
-        self.done[key] = row
+        self._take(row)
         self.pending.append(row)
         if len(self.pending) >= PART_SIZE:
             self.flush()
@@ -104,6 +105,15 @@ class Store(Generic[Row]):
     def parts(self) -> list[Path]:
         return sorted(self.directory.glob(f"part-*{self.form.suffix}"))
 
+    def _take(self, row: Row) -> bool:
+        """Count a row as finished; whether it is new."""
+        key = self.form.key(row)
+        if key in self.keys:
+            return False
+        self.keys.add(key)
+        self.seen(row)
+        return True
+
     def _append(self, line: bytes) -> None:
         try:
             written = os.write(self.journal, line)
@@ -124,9 +134,7 @@ class Store(Generic[Row]):
             return
         kept = []
         for row, line in self._journal_rows(journal):
-            key = self.form.key(row)
-            if key not in self.done:
-                self.done[key] = row
+            if self._take(row):
                 self.pending.append(row)
                 kept.append(line)
         _replace(journal, b"".join(kept))
@@ -138,7 +146,7 @@ class Store(Generic[Row]):
             self.problems.append(f"{part}: damaged; set aside, and its work is done again")
             return
         for row in self.form.read_part(part):
-            self.done[self.form.key(row)] = row
+            self._take(row)
 
     def _journal_rows(self, journal: Path) -> Iterator[tuple[Row, bytes]]:
         data = journal.read_bytes()
@@ -154,15 +162,16 @@ class Store(Generic[Row]):
 
 def stored_rows(directory: Path, form: Form[Row]) -> list[Row]:
     """The finished rows, for somebody who only looks: nothing is locked, nothing changed."""
-    store = Store(directory, form)
+    rows: list[Row] = []
+    store = Store(directory, form, rows.append)
     for part in store.parts():
         for row in form.read_part(part):
-            store.done[form.key(row)] = row
+            store._take(row)
     journal = directory / JOURNAL
     if journal.exists():
         for row, _ in store._journal_rows(journal):
-            store.done.setdefault(form.key(row), row)
-    return list(store.done.values())
+            store._take(row)
+    return rows
 
 
 def _checked(text: str) -> bytes:

@@ -11,8 +11,8 @@ from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation_text import IncantationBook, incantation_options
 from gpudiy.logs.record import Record
 
-UNIT, ROUND = "unit", "round"  # the options of a record that tell which piece of work it is
-KEY_LENGTH = 24
+WORK, ROUND = "work", "round"  # the options of a record that tell, with its test, which piece of work it is
+DIGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +35,30 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """The key of a unit covers all that its result depends on, so that a changed plan keeps what is still of use."""
+    """`work` covers all that the result depends on besides the test, so that a changed plan keeps what is of use."""
 
     test: PlannedTest
     group: Group
-    key: str
+    work: str
 
     @classmethod
     def of(cls, test: PlannedTest, group: Group) -> Unit:
         incantation = incantation_options(group.incantations.of(test.name))
-        parts = (test.hash, group.device, incantation, group.seed, group.round, group.iterations)
-        return cls(test, group, hashlib.sha256(repr(parts).encode()).hexdigest()[:KEY_LENGTH])
+        parts = (group.device, incantation, group.seed, group.round, group.iterations)
+        return cls(test, group, hashlib.sha256(repr(parts).encode()).hexdigest()[:DIGEST])
+
+    @property
+    def key(self) -> str:
+        return f"{self.test.hash}-{self.work}"
 
     def stamped(self, record: Record) -> Record:
         """The record of this unit, which tells that it is."""
-        options = (*record.options, (ROUND, str(self.group.round)), (UNIT, self.key))
+        options = (*record.options, (ROUND, str(self.group.round)), (WORK, self.work))
         return replace(record, options=options, seed=self.group.seed)
 
 
 def unit_key(record: Record) -> str:
-    return dict(record.options)[UNIT]
+    return f"{record.hash}-{dict(record.options)[WORK]}"
 
 
 def groups(plan: Plan, books: dict[str, IncantationBook], round: int) -> list[Group]:

@@ -70,7 +70,7 @@ def test_a_journal_cut_anywhere_loses_at_most_its_last_line(
     journal.write_bytes(whole)
     kept = rows - data.count(b"\n") + whole.count(b"\n")
     with Store(directory, FORM) as store:
-        assert sorted(int(key) for key in store.done) == list(range(kept))
+        assert sorted(int(key) for key in store.keys) == list(range(kept))
         assert not store.problems
         for n in range(rows):
             store.add({"n": n})
@@ -85,7 +85,7 @@ def test_a_part_that_was_written_before_the_journal_was_emptied_counts_once(tmp_
         store.flush()
     (tmp_path / JOURNAL).write_bytes(journal)  # as if killed between the two steps
     with Store(tmp_path, FORM) as store:
-        assert len(store.done) == 3
+        assert len(store.keys) == 3
         assert store.pending == []
     assert numbers(tmp_path) == [0, 1, 2]
 
@@ -99,7 +99,7 @@ def test_damage_is_noticed_set_aside_and_done_again(tmp_path: Path) -> None:
     journal = tmp_path / JOURNAL
     journal.write_bytes(journal.read_bytes().replace(b'"n": 4', b'"n": 8'))
     with Store(tmp_path, FORM) as store:
-        assert list(store.done) == ["5"]
+        assert store.keys == {"5"}
         assert len(store.problems) == 2
         for n in range(6):
             store.add({"n": n})
