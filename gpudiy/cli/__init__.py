@@ -17,10 +17,16 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "campaign": "run many tests on many devices, and go on after any interruption",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
+    ("campaign", "init"): "write a commented plan",
+    ("campaign", "plan"): "tell what a plan would do, and how long it takes",
+    ("campaign", "run"): "do all work of a plan that is not done yet",
+    ("campaign", "status"): "tell how far a campaign is",
+    ("campaign", "resume"): "go on with a campaign that was interrupted",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
