@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 
 from gpudiy import __version__
 
@@ -18,15 +19,14 @@ VERBS = {
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
     "campaign": "run many tests on many devices, and go on after any interruption",
+    "completion": "print what a shell needs to complete verbs and options",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
     ("campaign", "init"): "write a commented plan",
     ("campaign", "plan"): "tell what a plan would do, and how long it takes",
-    ("campaign", "run"): "do all work of a plan that is not done yet",
     ("campaign", "status"): "tell how far a campaign is",
-    ("campaign", "resume"): "go on with a campaign that was interrupted",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
@@ -91,7 +91,17 @@ def run_verb(verb: str, arguments: list[str]) -> int:
     if arguments and (verb, arguments[0]) in SUBVERBS:
         name, what = f"{verb} {arguments[0]}", SUBVERBS[verb, arguments[0]]
         arguments = arguments[1:]
-    module = import_module(f"gpudiy.cli.{name.replace(' ', '_')}")
+    result: int = verb_module(name).run(verb_parser(name, what).parse_args(arguments))
+    return result
+
+
+def verb_module(name: str) -> ModuleType:
+    return import_module(f"gpudiy.cli.{name.replace(' ', '_')}")
+
+
+def verb_parser(name: str, what: str) -> ArgumentParser:
+    """The parser of a verb, or of a verb and its subverb."""
+    module = verb_module(name)
     parser = ArgumentParser(
         prog=f"gpudiy {name}",
         description=what[0].upper() + what[1:] + ".",
@@ -99,8 +109,7 @@ def run_verb(verb: str, arguments: list[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    result: int = module.run(parser.parse_args(arguments))
-    return result
+    return parser
 
 
 def _parser() -> ArgumentParser:
