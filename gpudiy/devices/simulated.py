@@ -6,13 +6,14 @@ import time
 from collections.abc import Sequence
 
 from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
+from gpudiy.devices.opening import Listing
 from gpudiy.devices.simulation.arithmetic import CannotCompute
 from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
 from gpudiy.devices.simulation.counting import Counter
 from gpudiy.devices.simulation.many_views import many_views
 from gpudiy.devices.simulation.moment import NeverEnds, Timetable
 from gpudiy.devices.simulation.obstacles import find_obstacle
-from gpudiy.devices.simulation.profile import Family, Profile, find_profile
+from gpudiy.devices.simulation.profile import PROFILES, Family, Profile, find_profile
 from gpudiy.devices.simulation.program import Program
 from gpudiy.devices.simulation.replay import Replay, SingleMemory
 from gpudiy.devices.simulation.single_memory import interleaving, single_memory
@@ -131,3 +132,12 @@ class Run:
         self.meetings += int(np.count_nonzero(chunk.met & rows))
         self.overlaps += int(np.count_nonzero(chunk.overlapping & rows))
         self.stressed += int(np.count_nonzero(chunk.stressed & rows))
+
+
+def open_device(rest: str) -> SimulatedDevice:
+    """The device of the profile behind `sim:`; raises `UnknownProfile`."""
+    return SimulatedDevice(find_profile(rest))
+
+
+def list_devices() -> list[Listing]:
+    return [Listing(PREFIX + profile.name, profile.chip) for profile in PROFILES.values()]
