@@ -27,6 +27,8 @@ SUBVERBS = {
     ("campaign", "init"): "write a commented plan",
     ("campaign", "plan"): "tell what a plan would do, and how long it takes",
     ("campaign", "status"): "tell how far a campaign is",
+    ("campaign", "run"): "do all work of a plan that is not done yet",
+    ("campaign", "resume"): "go on with a campaign that was interrupted",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
