@@ -9,7 +9,6 @@ from gpudiy.litmus.access import Access, Proxy, Space
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
     Alu,
-    AluOperation,
     Atomic,
     AtomicOperation,
     Barrier,
@@ -28,7 +27,6 @@ from gpudiy.litmus.instruction import (
     guard_of,
 )
 from gpudiy.litmus.test import Test, Thread
-
 from optcheck.literal import POSITIONS, THREADS, Literal, type_number
 
 
@@ -100,9 +98,7 @@ def specify(test: Test) -> Specification:
     if problem:
         return Specification((), problem)
     spaces = access_spaces(test)
-    return Specification(
-        tuple(_thread(number, thread, spaces[number]) for number, thread in enumerate(test.threads))
-    )
+    return Specification(tuple(_thread(number, thread, spaces[number]) for number, thread in enumerate(test.threads)))
 
 
 def access_spaces(test: Test) -> list[dict[int, Space | None]]:
@@ -222,9 +218,3 @@ class _Flow:
 
     def _write(self, register: Register, sources: frozenset[int], partly: bool) -> None:
         self.sources[register.name] = sources | (self.of(register) if partly else frozenset())
-
-
-__all__ = [
-    "AccessKind", "AluOperation", "Dependency", "DependencyKind", "ExpectedAccess", "ExpectedFence", "Specification",
-    "ThreadSpecification", "access_spaces", "specify",
-]  # fmt: skip

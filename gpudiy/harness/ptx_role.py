@@ -3,7 +3,8 @@
 The block is what stands between the parentheses of an `asm volatile`: lines, outputs, inputs. It runs the thread once
 and then, only if it is given a place for it, stores one specification result an access: the value that was read, or
 stored, plus the literal of the access. A launch gives no place, so that a test pays one branch; the code is there all
-the same, and the compiler cannot drop it.
+the same, and the compiler cannot drop it. It is a loop, which -O3 cannot turn into predicated instructions among those
+of the test.
 
 Every constant that is stored is an input of its own: two stores of 1 would else share a register, and -O3 would fold
 the constant into the literal.
@@ -136,6 +137,7 @@ class _Writer:
         self.constants = {name: found.initial for name, found in self.declarations.items()}
         self.copies: list[tuple[str, Literal]] = []  # what the specification of each access adds its literal to
         self.lines: list[PtxLine] = []
+        self.specification = ""
 
     def role(self) -> PtxRole:
         for index, instruction in enumerate(self.instructions):
@@ -150,9 +152,7 @@ class _Writer:
         for number, output in enumerate(self.outputs):
             self._add(_copy_out(number, output, self.names[output.register]))
         self._add("}")
-        return PtxRole(
-            self.thread, (*head, *body, *self.lines), self.outputs, tuple(self.inputs), len(self.copies)
-        )
+        return PtxRole(self.thread, (*head, *body, *self.lines), self.outputs, tuple(self.inputs), len(self.copies))
 
     def _add(self, text: str, instruction: int | None = None) -> None:
         self.lines.append(PtxLine(text, instruction))
@@ -316,7 +316,9 @@ class _Writer:
             return
         copies = [copy for copy, _ in self.copies if not copy.startswith("%")]
         self._add(f".reg .b32 {','.join((*copies, 'specified'))};")
+        self.specification = self._input(Input(InputKind.SPECIFICATION, "l"))
         self._add(".reg .pred unspecified;")
+        self._add(f"setp.eq.u64 unspecified,{self.specification},0;")
         if any(isinstance(item, Branch) or guard_of(item) is not None for item in self.instructions):
             for copy in copies:
                 self._add(f"mov.b32 {copy},0;")  # the access may be skipped
@@ -336,13 +338,16 @@ class _Writer:
     def _specify(self) -> None:
         if not self.copies:
             return
-        place = self._input(Input(InputKind.SPECIFICATION, "l"))
-        self._add(f"setp.eq.u64 unspecified,{place},0;")
+        place = self.specification
         self._add("@unspecified bra specified_%=;")
+        self._add("specify_%=:")
         for number, (copy, literal) in enumerate(self.copies):
             self._add(f"add.s32 specified,{copy},{literal.encoded():#010x};")
             offset = f"+{4 * number}" if number else ""
             self._add(f"st.volatile.global.b32 [{place}{offset}],specified;")
+        self._add(f"ld.volatile.global.b32 specified,[{place}];")
+        self._add("setp.eq.b32 unspecified,specified,0;")
+        self._add("@unspecified bra specify_%=;")
         self._add("specified_%=:")
 
 
