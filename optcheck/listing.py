@@ -19,7 +19,9 @@ TARGET = re.compile(r"\s*(?:code for|\.target)\s+(sm_\d+)\w?|.*EF_CUDA_SM(\d+)")
 ADDRESS = re.compile(r"\s*(?:[{}]\s*)?/\*([0-9a-f]{4,8})\*/")
 ENCODING = re.compile(r"/\*\s*0x[0-9a-f]+\s*\*/\s*$")
 COMMENT = re.compile(r"//.*$|/\*.*?\*/|#.*$")
-CONTROL_CODES = re.compile(r"&\w+=(?:\{[\d,]*\}|\S+)|\?\w+|^\s*\[B[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d+\]|\b[\da-f-]{2}:[\d-]:[\d-]:[-YE]:[\da-f]\b")
+CONTROL_CODES = re.compile(
+    r"&\w+=(?:\{[\d,]*\}|\S+)|\?\w+|^\s*\[B[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d+\]|\b[\da-f-]{2}:[\d-]:[\d-]:[-YE]:[\da-f]\b"
+)
 BRANCH_TARGETS = re.compile(r'\(\*"(?:BRANCH|INDIRECT_CALL|CALL)_?TARGETS?:?\s*([^"]*)"\*\)')
 LABEL_OPERAND = re.compile(r"`\(([\w$.]+)\)|(?<![\w.`(])(\.L[\w$.]*)|\((\.[\w$.]+)\)")
 JUMP_ADDRESS = re.compile(r"(?:BRA|JMP|BSSY|SSY|PBK|PCNT|CAL|CALL|JCAL|JMX)\b[^;]*?(?<![-\w])0x([0-9a-f]+)\s*$")
@@ -144,9 +146,7 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     return _Line(int(address[1], 16) if address else None, *_instruction(line, code, listed))
 
 
-def _instruction(
-    line: str, code: str, listed: re.Match[str] | None
-) -> tuple[SassInstruction, tuple[str, ...] | None]:
+def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
     label = LABEL_OPERAND.search(code)
     jump = JUMP_ADDRESS.search(code)
     targets: tuple[str, ...] | None = None
@@ -169,7 +169,7 @@ def _instruction(
     return instruction, targets
 
 
-def _other_line(line: str) -> tuple[str, str] | None | bool:
+def _other_line(line: str) -> tuple[str, str] | bool | None:
     """What a line without an address is; False if it can only be an instruction."""
     function = FUNCTION.match(line)
     if function:
@@ -191,7 +191,9 @@ def _from_json(text: str, path: str) -> list[SassFunction]:
         parts = json.loads(text)
     except json.JSONDecodeError as error:
         source = text.split("\n")[error.lineno - 1]
-        raise SassError(f"this is no JSON: {error.msg}", path=path, line=error.lineno, column=error.colno, source=source) from None
+        raise SassError(
+            f"this is no JSON: {error.msg}", path=path, line=error.lineno, column=error.colno, source=source
+        ) from None
     architecture = ""
     functions = []
     for part in _flattened(parts):
@@ -217,7 +219,9 @@ def _json_function(part: dict[str, object], architecture: str, path: str) -> Sas
     assert isinstance(entries, list)
     step = 8 if architecture < "sm_7" and len(architecture) == 5 else 16
     for number, entry in enumerate(entries):
-        operands = re.sub(r"(?<=[\w])(?=(?:g?desc)?\[)(?<!desc)(?<!c)(?<!cx)(?<!\b[at])", ",", entry.get("operands", ""))
+        operands = re.sub(
+            r"(?<=[\w])(?=(?:g?desc)?\[)(?<!desc)(?<!c)(?<!cx)(?<!\b[at])", ",", entry.get("operands", "")
+        )
         text = f"{entry.get('predicate', '')} {entry['opcode']} {operands.replace(',', ', ')}".strip()
         try:
             instruction, targets = _instruction(text, text, None)

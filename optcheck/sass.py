@@ -69,13 +69,7 @@ class NameOperand:
 
 
 Operand = (
-    RegisterOperand
-    | PredicateOperand
-    | NumberOperand
-    | RealOperand
-    | ConstantOperand
-    | AddressOperand
-    | NameOperand
+    RegisterOperand | PredicateOperand | NumberOperand | RealOperand | ConstantOperand | AddressOperand | NameOperand
 )
 
 
@@ -112,7 +106,9 @@ NO_RESULT = frozenset({
     "USETMAXREG", "ELECT", "BMOV", "LDDEP", "UTMALDG", "UTMASTG", "TEXDEPBAR", "SETCTAID", "SETLMEMBASE", "RTT",
     "BRKPT", "PLONGJMP", "LONGJMP", "VOTE_VTG", "UBLKCP", "UTMACMDFLUSH", "UTMAPF", "UBLKPF", "UBLKRED",
 })  # fmt: skip
-PREDICATE_RESULTS = frozenset({"ISETP", "UISETP", "FSETP", "DSETP", "HSETP2", "PSETP", "PLOP3", "UPLOP3", "CSETP", "VSETP"})
+PREDICATE_RESULTS = frozenset(
+    {"ISETP", "UISETP", "FSETP", "DSETP", "HSETP2", "PSETP", "PLOP3", "UPLOP3", "CSETP", "VSETP"}
+)
 PAIRS = frozenset({"DADD", "DMUL", "DFMA", "DMNMX"})
 MOVES = frozenset({"MOV", "UMOV", "MOV32I", "R2UR", "S2UR", "UMOV32I"})
 ADDS = frozenset({"IADD", "IADD3", "IADD32I", "VIADD", "UIADD3", "UVIADD", "UIADD", "IADD2"})
@@ -219,7 +215,11 @@ class SassInstruction:
             return None
         one, other, high, low = self.operands[1:]
         zeros = all(isinstance(operand, RegisterOperand) and operand.name == ZERO for operand in (one, other))
-        if not zeros or not isinstance(high, (RealOperand, NumberOperand)) or not isinstance(low, (RealOperand, NumberOperand)):
+        if (
+            not zeros
+            or not isinstance(high, (RealOperand, NumberOperand))
+            or not isinstance(low, (RealOperand, NumberOperand))
+        ):
             return None
         return _half(high.value) << 16 | _half(low.value)
 

@@ -197,9 +197,7 @@ def _grammar() -> pp.ParserElement:
         + pp.Optional(suffixes)
         + pp.Optional(pp.Literal("|").suppress())
     ).set_parse_action(_constant)
-    descriptor = (
-        pp.Regex(r"g?desc\[").suppress() + pp.Group(register)("descriptor") + pp.Literal("]").suppress()
-    )
+    descriptor = pp.Regex(r"g?desc\[").suppress() + pp.Group(register)("descriptor") + pp.Literal("]").suppress()
     address = (
         pp.Optional(descriptor)
         + pp.Literal("[").suppress()
