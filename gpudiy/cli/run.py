@@ -35,13 +35,19 @@ or the harness was dead"""
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument(
-        "--device", "-d", metavar="D[,D2]", required=True, help="where to run: opencl, sim:kepler, cuda:0; see `gpudiy devices`"
+        "--device",
+        "-d",
+        metavar="D[,D2]",
+        required=True,
+        help="where to run: opencl, sim:kepler, cuda:0; see `gpudiy devices`",
     )
     parser.add_argument(
         "-s", "--iterations", type=positive, default=DEFAULT_ITERATIONS, metavar="N",
         help="iterations of each test (default: 100,000)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=seed_number, metavar="N", help="run again what was run with this seed (default: a new one)")
+    parser.add_argument(
+        "--seed", type=seed_number, metavar="N", help="run again what was run with this seed (default: a new one)"
+    )
     parser.add_argument(
         "--incantation", metavar="NAME|FILE", default="default",
         help="default, none, all, switches such as stress+sync+random, or a file of `gpudiy tune`",

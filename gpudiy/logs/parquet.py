@@ -37,24 +37,22 @@ def table_of(columns: Columns) -> pyarrow.Table:
     return pa.table(arrays, names=[column.name for column in SCHEMA])
 
 
-def read_parquet_table(path: str, names: tuple[str, ...] | None = None) -> pyarrow.Table:
-    """The table of a file, or some of its columns; raises `LogError` for a file that holds no records."""
+def read_parquet_table(path: str, without: tuple[str, ...] = ()) -> pyarrow.Table:
+    """The table of a file without some of its columns; raises `LogError` for a file that holds no records."""
     pa = _arrow()
     try:
         known = set(pa.parquet.read_schema(path).names)
         if "test" not in known:
             raise LogError("this Parquet file has no column `test`: it is no log", path=path)
-        wanted = [column.name for column in SCHEMA if column.name in known]
-        if names is not None:
-            wanted = [name for name in wanted if name in names]
+        wanted = [column.name for column in SCHEMA if column.name in known and column.name not in without]
         categories = [column.name for column in SCHEMA if column.kind == "category" and column.name in wanted]
         return pa.parquet.read_table(path, columns=wanted, read_dictionary=categories, partitioning=None)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise LogError(f"this is no whole Parquet file: {str(error).splitlines()[0]}", path=path) from None
 
 
-def read_parquet(path: str) -> Columns:
-    table = read_parquet_table(path)
+def read_parquet(path: str, without: tuple[str, ...] = ()) -> Columns:
+    table = read_parquet_table(path, without)
     count = table.num_rows
     lists: dict[str, list[Any]] = {}
     for column in SCHEMA:
@@ -63,7 +61,8 @@ def read_parquet(path: str) -> Columns:
             empty = EMPTY[column.name]
             lists[column.name] = values if empty is None else [empty if value is None else value for value in values]
         else:
-            lists[column.name] = [EMPTY[column.name]] * count
+            lists[column.name] = [path if column.name == "file" else EMPTY[column.name]] * count
+    lists["file"] = [file or path for file in lists["file"]]
     if any(min(lists[name], default=0) < 0 for name in ("iterations", "positive", "negative")):
         raise LogError("a count below 0: nothing is counted below 0", path=path)
     return Columns(lists)
