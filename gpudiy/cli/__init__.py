@@ -20,6 +20,8 @@ VERBS = {
     "model": "decide tests under memory models, and tell why",
     "campaign": "run many tests on many devices, and go on after any interruption",
     "completion": "print what a shell needs to complete verbs and options",
+    "compare": "tell which chip is weaker than which, from their logs",
+    "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",

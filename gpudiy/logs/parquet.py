@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'gpudiy[parquet]'"
 ROW_GROUP = 1 << 17  # records: a group is read or passed over as one
+KEPT = tuple(column for column in SCHEMA if column.name not in ("file", "line"))  # those are of the log that is read
 
 
 def write_parquet(columns: Columns, path: Path) -> None:
@@ -31,30 +32,28 @@ def table_of(columns: Columns) -> pyarrow.Table:
         "flag": pa.bool_(),
     }
     arrays = []
-    for column in SCHEMA:
+    for column in KEPT:
         array = pa.array(columns[column.name], type=pa.string() if column.kind == "category" else types[column.kind])
         arrays.append(array.dictionary_encode() if column.kind == "category" else array)
-    return pa.table(arrays, names=[column.name for column in SCHEMA])
+    return pa.table(arrays, names=[column.name for column in KEPT])
 
 
-def read_parquet_table(path: str, names: tuple[str, ...] | None = None) -> pyarrow.Table:
-    """The table of a file, or some of its columns; raises `LogError` for a file that holds no records."""
+def read_parquet_table(path: str, without: tuple[str, ...] = ()) -> pyarrow.Table:
+    """The table of a file without some of its columns; raises `LogError` for a file that holds no records."""
     pa = _arrow()
     try:
         known = set(pa.parquet.read_schema(path).names)
         if "test" not in known:
             raise LogError("this Parquet file has no column `test`: it is no log", path=path)
-        wanted = [column.name for column in SCHEMA if column.name in known]
-        if names is not None:
-            wanted = [name for name in wanted if name in names]
+        wanted = [column.name for column in KEPT if column.name in known and column.name not in without]
         categories = [column.name for column in SCHEMA if column.kind == "category" and column.name in wanted]
         return pa.parquet.read_table(path, columns=wanted, read_dictionary=categories, partitioning=None)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise LogError(f"this is no whole Parquet file: {str(error).splitlines()[0]}", path=path) from None
 
 
-def read_parquet(path: str) -> Columns:
-    table = read_parquet_table(path)
+def read_parquet(path: str, without: tuple[str, ...] = ()) -> Columns:
+    table = read_parquet_table(path, without)
     count = table.num_rows
     lists: dict[str, list[Any]] = {}
     for column in SCHEMA:
@@ -63,7 +62,7 @@ def read_parquet(path: str) -> Columns:
             empty = EMPTY[column.name]
             lists[column.name] = values if empty is None else [empty if value is None else value for value in values]
         else:
-            lists[column.name] = [EMPTY[column.name]] * count
+            lists[column.name] = [path if column.name == "file" else EMPTY[column.name]] * count
     if any(min(lists[name], default=0) < 0 for name in ("iterations", "positive", "negative")):
         raise LogError("a count below 0: nothing is counted below 0", path=path)
     return Columns(lists)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpudiy.logs.histogram_text import print_histogram
-from gpudiy.logs.outcome import marked
 from gpudiy.logs.record import Ending, OutcomeCount
 from gpudiy.logs.soundness import unsound_histogram
 
@@ -73,6 +72,12 @@ def read_lines(text: str, start: int, end: int) -> tuple[dict[str, Any], int]:
     return _Lines(text, start, end).read()
 
 
+def _marked(histogram: str, condition: str, positive: int) -> str:
+    from gpudiy.logs.outcome import marked  # it reads conditions, which is costly to import
+
+    return marked(histogram, condition, positive)
+
+
 def _sums(match: re.Match[str]) -> tuple[int, int, int]:
     """How many outcomes there are, the sum of their counts, and of those that are marked weak."""
     counts = COUNTS.findall(match[4])
@@ -89,7 +94,7 @@ def _exact(match: re.Match[str], sums: tuple[int, int, int]) -> tuple[dict[str, 
     row = {
         "test": test,
         "condition": condition.removesuffix(" is"),
-        "histogram": histogram if weak or not seen else marked(histogram, condition.removesuffix(" is"), seen),
+        "histogram": histogram if weak or not seen else _marked(histogram, condition.removesuffix(" is"), seen),
         "positive": seen,
         "negative": others,
         "iterations": total,
@@ -247,7 +252,7 @@ class _Lines:
         row |= {"positive": positive, "negative": negative, "iterations": positive + negative}
         histogram = print_histogram(found.outcomes or ())
         if positive and found.counted and "*>" not in histogram:
-            histogram = marked(histogram, found.condition, positive)
+            histogram = _marked(histogram, found.condition, positive)
         return row | {"histogram": histogram}
 
     def _line(self) -> str | None:
