@@ -17,6 +17,8 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "table": "print what chips showed as a table",
+    "report": "make a page of what chips showed, to look at and to look things up in",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
