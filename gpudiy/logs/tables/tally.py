@@ -32,6 +32,7 @@ class Tally:
     outcomes: dict[str, list[int]] = field(default_factory=dict)  # outcome: count, and 1 if it is weak
     verdicts: dict[Verdict, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
 
     @property
     def verdict(self) -> Verdict:
@@ -44,6 +45,8 @@ class Tally:
 
     def add(self, record: Record, decision: Decision) -> None:
         self.records += 1
+        if record.source and record.source not in self.sources:
+            self.sources.append(record.source)
         self.verdicts[decision.verdict] = self.verdicts.get(decision.verdict, 0) + 1
         if decision.verdict not in (Verdict.OBSERVED, Verdict.NOT_OBSERVED):
             if decision.reason not in self.reasons:
@@ -76,13 +79,12 @@ class ChipEntry:
     devices: list[str] = field(default_factory=list)
     drivers: list[str] = field(default_factory=list)
     toolkits: list[str] = field(default_factory=list)
-    sources: list[str] = field(default_factory=list)
 
     def add(self, record: Record) -> None:
         self.simulated = self.simulated or record.simulated
         for held, said in (
             (self.architectures, record.architecture), (self.devices, record.device), (self.drivers, record.driver),
-            (self.toolkits, record.toolkit), (self.sources, record.source),
+            (self.toolkits, record.toolkit),
         ):  # fmt: skip
             if said and said not in held:
                 held.append(said)
