@@ -1,7 +1,7 @@
 """The verdict of a record: what was observed, or what stands in the way of saying that nothing was.
 
-A weak outcome that a sound run has seen is observed. "Not observed" is only said of a run that could have seen it: every
-gate below stands between a harness that did nothing and that answer.
+A weak outcome that a sound run has seen is observed. "Not observed" is only said of a run that could have seen it:
+every gate below stands between a harness that did nothing and that answer.
 """
 
 from __future__ import annotations
@@ -81,10 +81,9 @@ def _miscount(record: Record) -> str:
         return f"the outcomes are {total:,}, the iterations {record.iterations:,}"
     if counts and sum(counts) != record.iterations:
         return f"the histogram sums to {sum(counts):,}, the iterations are {record.iterations:,}"
-    if counts and not record.condition.startswith("forall"):
-        weak = sum(entry.count for entry in record.histogram if entry.weak)
-        if weak != record.positive:
-            return f"the weak outcomes of the histogram are {weak:,}, the positive iterations {record.positive:,}"
+    marked = sum(entry.count for entry in record.histogram if entry.weak)
+    if counts and marked != record.positive:
+        return f"the marked outcomes of the histogram are {marked:,}, the positive iterations {record.positive:,}"
     return ""
 
 

@@ -13,7 +13,7 @@ TINY = 1e-300  # stands for 0 in a continued fraction
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Sightings in iterations as a probability, with its Clopper–Pearson interval."""
+    """Sightings in iterations as a probability, with its interval of Clopper and Pearson."""
 
     sightings: int
     iterations: int

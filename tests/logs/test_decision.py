@@ -48,7 +48,7 @@ def test_forall_is_observed_when_it_breaks() -> None:
     record = replace(SEEN, condition="forall (0:r2=0 /\\ 1:r2=0)")
     decision = decide_record(record)
     assert decision.rate is not None and decision.rate.sightings == 990
-    kept = replace(record, positive=1000, negative=0)
+    kept = replace(record, positive=1000, negative=0, histogram=(OutcomeCount("0:r2=0; 1:r2=0;", 1000, weak=True),))
     assert decide_record(kept).verdict is Verdict.NOT_OBSERVED
 
 
@@ -75,7 +75,7 @@ def test_what_was_stopped_counts() -> None:
         ({"iterations": 0}, "no iteration"),
         ({"histogram": (OutcomeCount("0:r2=0; 1:r2=1;", 999),)}, "sums to 999"),
         ({"histogram": (OutcomeCount("a", 1001), OutcomeCount("b", -1))}, "below zero"),
-        ({"histogram": (OutcomeCount("a", 1000, weak=True),)}, "weak outcomes of the histogram are 1,000"),
+        ({"histogram": (OutcomeCount("a", 1000, weak=True),)}, "marked outcomes of the histogram are 1,000"),
     ],
 )
 def test_the_gate_of_the_counts(record: Record, fault: dict[str, object], reason: str) -> None:

@@ -64,7 +64,7 @@ def test_three_expected_sightings_reproduce_in_95_of_100() -> None:
     ("sightings", "iterations", "confidence"), [(0, 0, 0.95), (-1, 5, 0.95), (6, 5, 0.95), (1, 5, 1)]
 )
 def test_nonsense_is_refused(sightings: int, iterations: int, confidence: float) -> None:
-    with pytest.raises(ValueError, match="iteration|confidence"):
+    with pytest.raises(ValueError, match=r"iteration|confidence"):
         rate(sightings, iterations, confidence)
     with pytest.raises(ValueError, match="above 0"):
         iterations_needed(0)
