@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpudiy.litmus import LitmusError, Test, read_test
+from gpudiy.logs.decision import Verdict as Decided
+from gpudiy.logs.report.promises import speaks_of
+from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.explained_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
@@ -20,7 +24,7 @@ ALLOWED, FORBIDDEN, UNDECIDED, UNSUPPORTED, NO_TEXT = "a", "f", "u", "x", "-"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A letter for each model, and the picture as SVG where one was asked for and can be drawn."""
+    """A letter for each model (a capital where it does not speak of such tests), and the picture as SVG where one was asked for and can be drawn."""
 
     verdicts: str
     picture: str = ""
@@ -36,7 +40,10 @@ def judge(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) ->
     except LitmusError:
         return Judgement(UNSUPPORTED * len(models))
     verdicts = {model: _verdict(test, model) for model in models}
-    letters = "".join(verdict if isinstance(verdict, str) else _letter(verdict) for verdict in verdicts.values())
+    letters = "".join(
+        verdict if isinstance(verdict, str) else _letter(verdict, speaks_of(model, test))
+        for model, verdict in verdicts.items()
+    )
     if not picture:
         return Judgement(letters)
     drawn = [verdict for verdict in verdicts.values() if isinstance(verdict, Verdict)]
@@ -52,8 +59,9 @@ def _verdict(test: Test, model: str) -> Verdict | str:
         return UNSUPPORTED
 
 
-def _letter(verdict: Verdict) -> str:
-    return ALLOWED if verdict.allowed else FORBIDDEN
+def _letter(verdict: Verdict, spoken_of: bool) -> str:
+    letter = ALLOWED if verdict.allowed else FORBIDDEN
+    return letter if spoken_of else letter.upper()
 
 
 def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
@@ -73,3 +81,15 @@ def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
         checks = " and ".join(explanation.checks)
         caption = f"The execution that ends in the weak outcome, and what {checks} of {chosen.model.name} objects to."
     return to_svg(picture_of_explanation(explanation)), caption
+
+
+def most_telling(found: Observations, tests: Sequence[str], chips: Sequence[str]) -> list[str]:
+    """Tests that tell chips apart first, then those observed, then the others."""
+    return sorted(tests, key=lambda test: _telling(found, test, chips))  # the sort is stable: names stay in order
+
+
+def _telling(found: Observations, test: str, chips: Sequence[str]) -> int:
+    seen = {found.tallies[test, chip].verdict for chip in chips if (test, chip) in found.tallies}
+    if Decided.OBSERVED not in seen:
+        return 2
+    return 0 if Decided.NOT_OBSERVED in seen else 1

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from gpudiy import __version__
 from gpudiy.logs.decision import Verdict
 from gpudiy.logs.report.judgement import NO_TEXT, Judgement
+from gpudiy.logs.report.promises import ABOUT, promised
 from gpudiy.logs.statistics import CONFIDENCE, rate
 from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
@@ -58,7 +59,8 @@ def payload(
         "confidence": CONFIDENCE,
         "records": found.records,
         "models": list(models),
-        "chips": [_chip(found, chip) for chip in chips],
+        "about": [ABOUT.get(model, "") for model in models],
+        "chips": [_chip(found, chip, models) for chip in chips],
         "names": list(tests),
         "conditions": [found.tests[test].condition for test in tests],
         "listings": [found.tests[test].text for test in tests],
@@ -78,11 +80,13 @@ def packed(data: dict[str, object]) -> str:
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode("ascii")
 
 
-def _chip(found: Observations, chip: str) -> dict[str, object]:
+def _chip(found: Observations, chip: str, models: Sequence[str]) -> dict[str, object]:
     entry = found.chips[chip]
+    architecture = ", ".join(entry.architectures)
     return {
-        "name": chip, "simulated": entry.simulated, "architecture": ", ".join(entry.architectures),
-        "device": ", ".join(entry.devices), "driver": ", ".join(entry.drivers), "toolkit": ", ".join(entry.toolkits),    }  # fmt: skip
+        "name": chip, "simulated": entry.simulated, "architecture": architecture,
+        "device": ", ".join(entry.devices), "driver": ", ".join(entry.drivers), "toolkit": ", ".join(entry.toolkits),
+        "promised": [promised(model, architecture) for model in models],    }  # fmt: skip
 
 
 def _cells(

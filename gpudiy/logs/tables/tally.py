@@ -9,9 +9,8 @@ from enum import StrEnum
 
 from gpudiy.logs.decision import Decision, Verdict, decide_record, sightings_of
 from gpudiy.logs.record import Record
+from gpudiy.logs.switches import incantation_column
 
-SWITCHES = ("memory_stress", "bank_conflicts", "synchronisation", "randomisation")  # of ASPLOS'15, highest bit first
-ON, OFF = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no"})
 NAMELESS = "unnamed chip"
 
 
@@ -116,9 +115,9 @@ def observations(records: Iterable[Record], combination: Combination = Combinati
         found.chips.setdefault(chip, ChipEntry(chip)).add(record)
         decision = decide_record(record)
         _add(found.tallies.setdefault((test, chip), Tally()), record, decision, combination)
-        number = incantation_number(record)
-        if number is not None:
-            found.incantations.setdefault((test, chip, number), Tally()).add(record, decision)
+        published = incantation_column(record.options)
+        if published is not None:
+            found.incantations.setdefault((test, chip, published - 1), Tally()).add(record, decision)
         if record.optcheck_text or record.optcheck:
             found.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
     return found
@@ -127,18 +126,6 @@ def observations(records: Iterable[Record], combination: Combination = Combinati
 def chip_name(record: Record) -> str:
     name = record.chip or record.device or NAMELESS
     return f"{name} (simulated)" if record.simulated and "simulated" not in name.lower() else name
-
-
-def incantation_number(record: Record) -> int | None:
-    """The four switches as a number from 0 to 15, if the record tells all of them."""
-    options = dict(record.options)
-    number = 0
-    for switch in SWITCHES:
-        said = options.get(switch, "").lower()
-        if said not in ON | OFF:
-            return None
-        number = 2 * number + (said in ON)
-    return number
 
 
 def natural(text: str) -> list[tuple[int, str]]:

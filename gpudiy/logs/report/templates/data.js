@@ -82,9 +82,20 @@ class Report {
     return seen && unseen;
   }
 
-  /** Models that forbid what some chip showed. */
-  breached(test) {
-    return this.observedOn(test).length ? this.models.filter((_, model) => this.verdicts[test][model] === "f") : [];
+  /** Whether a chip showed what a model forbids that it is meant to keep to. */
+  breaks(test, chip, model) {
+    return this.verdicts[test][model] === "f" && this.chips[chip].promised[model] && this.state[this.cell(test, chip)] === OBSERVED;
+  }
+
+  /** Chips that break a model by a test. */
+  breakers(test, model) {
+    return this.chips.flatMap((_, chip) => this.breaks(test, chip, model) ? [chip] : []);
+  }
+
+  verdictTold(test, model) {
+    const letter = this.verdicts[test][model];
+    const word = VERDICT_WORDS[letter.toLowerCase()];
+    return letter === letter.toLowerCase() ? word : `${word}, though it does not speak of such tests`;
   }
 
   shownCell(cell, counts) {

@@ -30,10 +30,10 @@ class Grid {
     this.width = columns.reduce((sum, column) => sum + column.width, 0);
     this.lefts = [];
     columns.reduce((left, column, index) => (this.lefts[index] = left, left + column.width), 0);
-    this.root.style.setProperty("--columns", columns.map((column) => `${column.width}px`).join(" "));
+    this.root.style.setProperty("--columns", columns.map((column) => column.grow ? `minmax(${column.width}px, 1fr)` : `${column.width}px`).join(" "));
     this.root.setAttribute("aria-colcount", columns.length);
     this.head.replaceChildren(...columns.map((column, index) => this.heading(column, index)));
-    this.head.style.width = this.body.style.minWidth = `${this.width}px`;
+    this.head.style.minWidth = this.body.style.minWidth = `max(100%, ${this.width}px)`;
     this.redraw();
   }
 

@@ -81,9 +81,11 @@ class Panel {
     for (let chip = 0; chip < report.chipCount; chip++) able += report.state[report.cell(test, chip)] === ZERO;
     const words = seen ? `Observed on ${counted(seen, "chip")}${able ? `, not observed on ${grouped(able)}` : ""}.`
       : able ? `Not observed on any of ${counted(able, "chip")}.` : "No run of this test is evidence.";
-    const breached = report.breached(test);
     const line = make("p", { class: "verdict-line" }, words);
-    if (breached.length) line.append(" ", make("span", { class: "breach" }, "!"), ` Forbidden by ${breached.join(", ")}.`);
+    report.models.forEach((model, place) => {
+      const chips = report.breakers(test, place).map((chip) => report.chips[chip].name);
+      if (chips.length) line.append(" ", make("span", { class: "breach" }, "!"), ` ${model} forbids what ${chips.join(", ")} showed.`);
+    });
     return line;
   }
 
@@ -109,12 +111,14 @@ class Panel {
   }
 
   models(test) {
-    const seen = report.observedOn(test).length > 0;
+    if (!report.models.length) return null;
     return make("ul", { class: "models" }, ...report.models.map((model, place) => {
       const letter = report.verdicts[test][place];
-      const broken = seen && letter === "f";
-      return make("li", { class: `verdict-${letter === "-" ? "none" : letter}` },
-        make("b", {}, model), make("span", { class: "badge" }, VERDICT_WORDS[letter]), broken ? make("span", { class: "breach", title: "observed, although this model forbids it" }, "!") : null);
+      const outside = letter !== letter.toLowerCase();
+      return make("li", { class: `verdict-${letter === "-" ? "none" : letter.toLowerCase()}${outside ? " outside" : ""}`, title: `${report.about[place]}${outside ? "; it does not speak of such tests" : ""}` || null },
+        make("b", {}, model), make("span", { class: "badge" }, VERDICT_WORDS[letter.toLowerCase()]),
+        outside ? make("span", { class: "quiet small" }, " outside its scope") : null,
+        report.breakers(test, place).length ? make("span", { class: "breach", title: "observed, although this model forbids it" }, "!") : null);
     }));
   }
 

@@ -32,15 +32,15 @@ function nameColumn(width) {
 
 function verdictColumn(model, place) {
   return {
-    title: model, tip: `Is the weak outcome allowed by ${model}?`, width: Math.max(64, 18 + 7.4 * model.length), class: "verdict",
-    sort: (test) => "fuxa-".indexOf(report.verdicts[test][place]),
+    title: model, tip: `Is the weak outcome allowed by ${model}?${report.about[place] ? ` It is about ${report.about[place]}.` : ""}`, width: Math.max(86, 34 + 7.6 * model.length), class: "verdict",
+    sort: (test) => "fFuxaA-".indexOf(report.verdicts[test][place]),
     fill: (element, test) => {
-      const letter = report.verdicts[test][place];
-      const broken = letter === "f" && report.observedOn(test).length > 0;
-      element.textContent = { a: "allowed", f: "forbids", u: "?", x: "–", "-": "" }[letter];
+      const letter = report.verdicts[test][place].toLowerCase();
+      element.textContent = { a: "allows", f: "forbids", u: "?", x: "–", "-": "" }[letter];
       element.classList.add(`letter-${letter === "-" ? "none" : letter}`);
-      if (broken) element.append(make("span", { class: "breach" }, "!"));
-      element.title = `${model}: ${VERDICT_WORDS[letter]}${broken ? ", yet observed" : ""}`;
+      if (letter !== report.verdicts[test][place]) element.classList.add("outside");
+      if (report.breakers(test, place).length) element.append(make("span", { class: "breach" }, "!"));
+      element.title = `${model}: ${report.verdictTold(test, place)}`;
     },
   };
 }
@@ -48,7 +48,7 @@ function verdictColumn(model, place) {
 function chipColumn(chip, counts) {
   const name = report.chips[chip].name;
   return {
-    title: name, width: Math.max(84, 26 + 7.2 * Math.min(18, name.length)), class: `observation${report.chips[chip].simulated ? " simulated" : ""}`,
+    title: name, width: Math.max(88, 44 + 7.2 * Math.min(20, name.length)), grow: true, class: `observation${report.chips[chip].simulated ? " simulated" : ""}`,
     sort: (test) => rank(report.cell(test, chip)), fill: (element, test) => fillObservation(element, report.cell(test, chip), counts()),
   };
 }
@@ -87,7 +87,8 @@ class TestsView {
   choices() {
     return [
       ["all", "all tests"], ["seen", "observed somewhere"], ["unseen", "observed nowhere"], ["differ", "telling chips apart"],
-      ...report.models.map((model, place) => [`breach ${place}`, `observed, yet forbidden by ${model}`]), ["broken", "without evidence somewhere"],
+      ...report.models.flatMap((model, place) => report.chips.some((chip) => chip.promised[place]) ? [[`breach ${place}`, `breaking ${model}`]] : []),
+      ["broken", "without evidence somewhere"],
     ];
   }
 
@@ -96,7 +97,7 @@ class TestsView {
     if (which === "seen") return report.observedOn(test).length > 0;
     if (which === "unseen") return report.observedOn(test).length === 0;
     if (which === "differ") return report.differs(test);
-    if (which === "breach") return report.verdicts[test][Number(place)] === "f" && report.observedOn(test).length > 0;
+    if (which === "breach") return report.breakers(test, Number(place)).length > 0;
     if (which === "broken") return report.chips.some((_, chip) => report.state[report.cell(test, chip)] >= DEAD);
     return true;
   }
@@ -254,7 +255,7 @@ function fillGuide() {
     ["n/a", "the device cannot run the test as it is meant"],
     ["empty", "no record"],
   ].flatMap(([word, meaning]) => [make("dt", {}, word), make("dd", {}, meaning)]));
-  byId("guide-models").textContent = report.models.join(", ") || "no model";
+  byId("guide-models").replaceChildren(...report.models.flatMap((model, place) => [make("dt", {}, model), make("dd", {}, report.about[place] || "a model of yours")]));
   byId("guide-pictures").textContent = report.askedPictures ? `Pictures of executions are part of this page for at most ${counted(report.askedPictures, "test")}: those that tell chips apart first, then those observed.` : "This page was made without pictures of executions.";
   byId("guide-chips").replaceChildren(make("div", { class: "scroll" }, make("table", { class: "rates" },
     make("thead", {}, make("tr", {}, ...["chip", "architecture", "device", "driver", "toolkit"].map((word) => make("th", { scope: "col" }, word)))),
