@@ -25,6 +25,8 @@ VERBS = {
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",
+    "table": "print what chips showed as a table",
+    "report": "make a page of what chips showed, to look at and to look things up in",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
