@@ -21,7 +21,7 @@ Row = TypeVar("Row")
 
 PART_SIZE = 1000  # rows of a part
 DIGEST = 16  # hexadecimal digits of a digest
-JOURNAL, LOCK = "journal.jsonl", "lock"
+JOURNAL, LOCK = "journal", "lock"
 
 
 class StoreError(Exception):
