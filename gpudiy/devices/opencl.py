@@ -78,13 +78,13 @@ class OpenClDevice:
         outcomes: Counter[Outcome] = Counter()
         liveness = Liveness()
         done = 0
-        used = incantation
+        used: Incantation | None = None
         self.prepare([test])
         self._warm_up(test, shape, incantation)
         start = time.perf_counter()
         while done < iterations:
             plan = self._plan(shape, incantation, iterations - done)
-            used = _used(incantation, plan)
+            used = used or _used(incantation, plan)
             counted = self._launch(test, shape, plan, incantation, dice.getrandbits(32))
             outcomes.update(counted.outcomes)
             liveness = _with(liveness, counted, plan)
@@ -97,8 +97,16 @@ class OpenClDevice:
         self._buffers.clear()
 
     def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> Plan:
+        """A launch of as many iterations as are left; of more only where that many teams run side by side."""
         try:
-            return plan_launch(shape, incantation, self._limits, iterations)
+            plan = plan_launch(shape, incantation, self._limits, iterations)
+            rest = iterations % (plan.batch * plan.teams)
+            if plan.instances > iterations > rest:
+                return plan_launch(shape, incantation, self._limits, iterations - rest)
+            if plan.instances > iterations:
+                last = replace(incantation, meet_every=max(1, iterations // plan.teams))
+                return plan_launch(shape, last, self._limits, iterations)
+            return plan
         except Impossible as reason:
             raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
 

@@ -136,14 +136,16 @@ class Runner:
     def _measure(self, tally: Tally, settings: RunSettings) -> str:
         """Run chunk after chunk; why it stopped early, if it did."""
         start = time.monotonic()
-        number, size, took = 0, FIRST_CHUNK, 0.0
+        number, size, each = 0, FIRST_CHUNK, 0.0  # `each`: seconds that an iteration of the last chunk took
         meaning = content_hash(tally.test)
         incantation = tally.incantation
         while tally.iterations < settings.iterations:
-            asked = min(size, settings.iterations - tally.iterations)
             elapsed = time.monotonic() - start
-            if settings.limit is not None and tally.iterations and elapsed + took > settings.limit:
-                return f"time was up after {elapsed:.3g} s"
+            if settings.limit is not None:
+                size = _in_time(size, each, settings.limit - elapsed)
+                if not size:
+                    return f"time was up after {elapsed:.3g} s"
+            asked = min(size, settings.iterations - tally.iterations)
             seed = derived_seed(settings.seed, meaning, number)
             given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=_patience(settings, elapsed))
             problem = tally.add(given, asked)
@@ -156,10 +158,18 @@ class Runner:
             if reason and tally.iterations < settings.iterations:
                 return reason
             took = time.monotonic() - start - elapsed
+            each = took / asked
             if took < SLOW_CHUNK and size < LARGEST_CHUNK:
-                size, took = GROWTH * size, GROWTH * took
+                size *= GROWTH
             number += 1
         return ""
+
+
+def _in_time(size: int, each: float, left: float) -> int:
+    """The size of a chunk that is likely done in the time that is left, or 0."""
+    while size * each > left and size > FIRST_CHUNK:
+        size //= GROWTH
+    return 0 if size * each > left else size
 
 
 def _patience(settings: RunSettings, elapsed: float) -> float:

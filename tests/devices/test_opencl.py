@@ -124,11 +124,12 @@ def test_forbidden_outcomes_do_not_show_in_ten_million_iterations(classic: dict[
 @pocl
 def test_a_record_tells_how_it_was_run(classic: dict[str, Test]) -> None:
     (record,) = run([classic["SB"]], iterations=5000, seed=9)
+    assert record.iterations == 5000
     assert (record.device, record.seed, record.simulated, record.optcheck) == ("opencl:0", 9, False, "")
     assert "pthread" in record.chip and "OpenCL 3.0" in record.architecture
     used = incantation_of(record.options)
     assert (used.testing_groups, used.group_size, used.stress_groups) == (2, 1, 0)
-    assert used.instances * used.meet_every > 0
+    assert (used.instances, used.meet_every) == (4992, 64)
     assert record.liveness is not None and record.liveness.stress_accesses > 0
 
 
