@@ -106,12 +106,18 @@ class _Telling:
         atomic = {place for event in program.events if event.kind is Kind.ATOMIC for place in event.locations}
         self.looked_at = observed | atomic  # locations of which L2 itself is looked at
         strong = [event for event in program.events if event.writes and event.strong]
-        self.ranked = {place for event in strong for place in event.locations}  # L2 ranks the strong writes there
+        ranked = {place for event in strong for place in event.locations}  # L2 ranks the strong writes there
+        self.strong = strong
+        self.hurried = {  # writes that synchronisation may bring to L2 early, where that matters
+            event.number
+            for event in program.events
+            if event.writes and event.locations & (self.looked_at | ranked) and self._handed_on(event)
+        }
 
     def __call__(self, one: Moment, other: Moment) -> bool:
         if self.views and self._synchronises(one):
             both = self._synchronises(other) and one.event.thread != other.event.thread
-            if both or (_in_l2(other) and other.event.locations & (self.looked_at | self.ranked)):
+            if both or (_in_l2(other) and other.event.number in self.hurried):
                 return True
         if not one.event.may_meet(other.event):
             return False
@@ -138,8 +144,17 @@ class _Telling:
         return event.kind is Kind.FENCE or (event.strong_read and self._acquired(event))
 
     def _acquired(self, read: Event) -> bool:
-        return any(
+        """Whether the read may complete a synchronisation."""
+        completes = any(
             event.acquires and (event is read or self.program.before(read, event)) for event in self.program.events
+        )
+        return completes and any(write.thread != read.thread and write.may_meet(read) for write in self.strong)
+
+    def _handed_on(self, write: Event) -> bool:
+        """Whether others may be told of the write: by its thread, or by one that strongly read it."""
+        return write.strong or any(
+            self.program.before(write, event) and (event.releases or event.kind is Kind.BARRIER)
+            for event in self.program.events
         )
 
     def _own_write(self, moment: Moment) -> bool:
