@@ -9,7 +9,7 @@ from typing import Any
 from gpudiy.logs.columns import Columns, pairs_text, read_pairs
 from gpudiy.logs.problem import Problem
 from gpudiy.logs.record import Ending
-from gpudiy.logs.text_body import START, Damage, read_body
+from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (
     Trailer,
     read_preamble,
@@ -18,7 +18,11 @@ from gpudiy.logs.text_surroundings import (
 )
 from gpudiy.logs.text_writer import LITMUS_FILE
 
-NEW_TEST = "\nTest"
+NEW_TEST = "\nTest "
+USUAL_KINDS = (" Allowed", " Forbidden", " Required")
+
+_Body = tuple[dict[str, Any], int]  # what a result says, and where it ends
+_Place = tuple[int, str]  # a piece of text, and where it starts
 
 
 def looks_like_text_log(text: str) -> bool:
@@ -34,9 +38,10 @@ def _starts(text: str) -> Iterator[int]:
     """Where results start, each at its word `Test`."""
     at = text.find(NEW_TEST)
     while at >= 0:
-        if START.match(text, at + 1):
+        end = text.find("\n", at + 1)
+        if text.endswith(USUAL_KINDS, at + 1, end) or START.match(text, at + 1):
             yield at + 1
-        at = text.find(NEW_TEST, at + 1)
+        at = text.find(NEW_TEST, max(end, at + 1))
 
 
 @dataclass(slots=True)
@@ -55,8 +60,9 @@ class _Reader:
         starts = list(_starts(self.text))
         first = starts[0] if starts else len(self.text)
         leading, preamble = self._trailer(0, first)
-        for start, end in zip(starts, [*starts[1:], len(self.text)], strict=True):
-            preamble = self._result(start, end, preamble)
+        ends = [*starts[1:], len(self.text)]
+        for start, end, exact in zip(starts, ends, read_exact(self.text, starts, ends), strict=True):
+            preamble = self._result(start, end, exact, preamble)
         if preamble is not None and preamble[1]:
             self._without_result(*preamble)
         self._share_leading(read_trailer(leading))
@@ -64,11 +70,11 @@ class _Reader:
         columns.extend_rows(self.rows)
         return columns, self.problems
 
-    def _result(self, start: int, end: int, preamble: tuple[int, str] | None) -> tuple[int, str] | None:
+    def _result(self, start: int, end: int, exact: _Body | None, preamble: _Place | None) -> _Place | None:
         """Read one result and what follows it up to the next; give the preamble of the next."""
         line = self._line_of(start)
         try:
-            row, stop = read_body(self.text, start, end)
+            row, stop = exact or read_lines(self.text, start, end)
         except Damage as damage:
             self._damaged(line, damage, start)
             return self._last(split_surroundings(self.text[start:end])[1], start)
@@ -86,7 +92,7 @@ class _Reader:
             self._add_trailer(row, trailer_text)
         return following
 
-    def _trailer(self, start: int, end: int) -> tuple[str, tuple[int, str] | None]:
+    def _trailer(self, start: int, end: int) -> tuple[str, _Place | None]:
         """The text after a result, and the preamble of the next."""
         text = self.text[start:end]
         if not text or text.isspace():
@@ -94,7 +100,7 @@ class _Reader:
         trailer, following = split_surroundings(text)
         return trailer, self._last(following, start)
 
-    def _last(self, following: list[tuple[int, str]], offset: int) -> tuple[int, str] | None:
+    def _last(self, following: list[tuple[int, str]], offset: int) -> _Place | None:
         """Only the last preamble has a result; each before it is a test without."""
         for at, text in following[:-1]:
             self._without_result(offset + at, text)
