@@ -22,7 +22,6 @@ when the rate it rules out (rule of three) is below the rate that the other chip
 split by chip; logs of one chip only are compared with each other.
 
 exit code: 0 no difference, 1 chips differ, 2 bad input"""
-NOT_NEEDED = ("histogram", "assembler", "optcheck_text", "notes", "device_info", "options")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -37,10 +36,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.logs.chips import chips_of, logs_of
     from gpudiy.logs.comparison import Relation, compare_chips
-    from gpudiy.logs.evidence import gather
+    from gpudiy.logs.evidence import UNUSED, gather
 
     try:
-        log = load_logs(arguments.logs, NOT_NEEDED)
+        log = load_logs(arguments.logs, UNUSED)
     except LitmusError as error:
         say(error)
         return 2

@@ -28,7 +28,7 @@ exit code: 0 done, 1 no setting showed any of the outcomes, 2 bad input, 3 the d
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("device", metavar="DEVICE", help="where to run; see `gpudiy devices`")
     parser.add_argument("paths", metavar="TESTS", nargs="+", help=PATH_HELP)
-    parser.add_argument("--candidates", type=positive, default=16, metavar="N", help="settings to try (default: 16)")
+    parser.add_argument("--candidates", type=positive, default=32, metavar="N", help="settings to try (default: 32)")
     parser.add_argument(
         "-s", "--iterations", type=positive, default=100_000, metavar="N",
         help="iterations of each test in the last word (default: 100,000)",

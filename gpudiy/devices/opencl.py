@@ -15,8 +15,8 @@ from gpudiy.devices.opencl_platform import chip_of, choose, limits_of, list_devi
 from gpudiy.harness.geometry import Impossible, Plan, buffer_bytes, helper_shared_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import BUFFERS, Counted, decode
 from gpudiy.harness.incantation import Incantation
-from gpudiy.harness.shape import Shape, shape_of
-from gpudiy.harness.source import Dialect, kernel_name, kernel_source, module_source, obstacle
+from gpudiy.harness.shape import Shape
+from gpudiy.harness.source import Dialect, NotRunnable, PlaySource, module_source, play_source
 from gpudiy.litmus import Test, content_hash
 from gpudiy.logs.record import Ending, Liveness
 
@@ -40,8 +40,10 @@ class OpenClDevice:
         self._chip = chip_of(number, device)
         self._device = device
         self._limits = limits_of(device)
-        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, test, reduce by content hash
+        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by what it means
+        self._plays: dict[str, PlaySource] = {}
         self._buffers: dict[str, Any] = {}
+        self._warm: set[str] = set()
         self._slots: dict[str, int] = {}  # tests whose outcomes need a larger table
         with self._failures():
             self._context = pyopencl.Context([device])
@@ -52,42 +54,37 @@ class OpenClDevice:
         return self._chip
 
     def obstacle(self, test: Test) -> str | None:
-        found = obstacle(test, Dialect.OPENCL)
-        if found is not None:
-            return found
         try:
-            plan_launch(shape_of(test), Incantation(), self._limits)
-        except Impossible as reason:
+            plan_launch(self._play(test).shape, Incantation(), self._limits)
+        except (NotRunnable, Impossible) as reason:
             return str(reason)
         return None
 
     def prepare(self, tests: Sequence[Test]) -> None:
         """Build one program of all tests; a test that is built already, or twice among them, is built once."""
-        missing = {content_hash(test): test for test in tests if content_hash(test) not in self._kernels}
+        missing = {content_hash(test): self._play(test) for test in tests if content_hash(test) not in self._kernels}
         if not missing:
             return
-        source = module_source((kernel_source(test, Dialect.OPENCL) for test in missing.values()), Dialect.OPENCL)
+        source = module_source(list(missing.values()), Dialect.OPENCL)
         with self._failures():
-            program = self._cl.Program(self._context, source).build([f"-cl-std={self._standard()}"], cache_dir=False)
+            program = self._cl.Program(self._context, source).build(self._options())
             reset, reduce = (self._cl.Kernel(program, name) for name in ("reset", "reduce"))
-            for meaning, test in missing.items():
-                self._kernels[meaning] = reset, self._cl.Kernel(program, kernel_name(test)), reduce
+            for meaning, play in missing.items():
+                self._kernels[meaning] = reset, self._cl.Kernel(program, play.kernel), reduce
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        start = time.perf_counter()
-        shape = shape_of(test)
+        shape = self._play(test).shape
         dice = random.Random(seed)
         outcomes: Counter[Outcome] = Counter()
         liveness = Liveness()
         done = 0
-        used = incantation
+        used: Incantation | None = None
         self.prepare([test])
+        self._warm_up(test, shape, incantation)
+        start = time.perf_counter()
         while done < iterations:
-            try:
-                plan = plan_launch(shape, incantation, self._limits, iterations - done)
-            except Impossible as reason:
-                raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
-            used = _used(incantation, plan)
+            plan = self._plan(shape, incantation, iterations - done)
+            used = used or _used(incantation, plan)
             counted = self._launch(test, shape, plan, incantation, dice.getrandbits(32))
             outcomes.update(counted.outcomes)
             liveness = _with(liveness, counted, plan)
@@ -98,6 +95,27 @@ class OpenClDevice:
         for buffer in self._buffers.values():
             buffer.release()
         self._buffers.clear()
+
+    def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> Plan:
+        """A launch of as many iterations as are left; of more only where that many teams run side by side."""
+        try:
+            plan = plan_launch(shape, incantation, self._limits, iterations)
+            rest = iterations % (plan.batch * plan.teams)
+            if plan.instances > iterations > rest:
+                return plan_launch(shape, incantation, self._limits, iterations - rest)
+            if plan.instances > iterations:
+                last = replace(incantation, meet_every=max(1, iterations // plan.teams))
+                return plan_launch(shape, last, self._limits, iterations)
+            return plan
+        except Impossible as reason:
+            raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
+
+    def _warm_up(self, test: Test, shape: Shape, incantation: Incantation) -> None:
+        """Some drivers compile a kernel when it is first launched: that is no part of the time of a run."""
+        meaning = content_hash(test)
+        if meaning not in self._warm:
+            self._warm.add(meaning)
+            self._launch(test, shape, self._plan(shape, incantation, 1), incantation, 0)
 
     def _launch(self, test: Test, shape: Shape, plan: Plan, incantation: Incantation, seed: int) -> Counted:
         """Reset, run and reduce once; a table that is too small for the outcomes is enlarged."""
@@ -139,6 +157,13 @@ class OpenClDevice:
             cl.enqueue_copy(queue, counters, given["counters"], is_blocking=True)
         return decode(shape, plan.table_slots, table.tobytes(), counters.tobytes())
 
+    def _play(self, test: Test) -> PlaySource:
+        """The code of a test, made once; raises `NotRunnable`."""
+        meaning = content_hash(test)
+        if meaning not in self._plays:
+            self._plays[meaning] = play_source(test, Dialect.OPENCL)
+        return self._plays[meaning]
+
     def _buffer(self, name: str, size: int) -> Any:
         """A buffer of at least this size, kept from launch to launch."""
         found = self._buffers.get(name)
@@ -148,8 +173,9 @@ class OpenClDevice:
             found = self._buffers[name] = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size)
         return found
 
-    def _standard(self) -> str:
-        return "CL3.0" if version_of(self._device) >= (3, 0) else "CL2.0"
+    def _options(self) -> list[str]:
+        standard = "CL3.0" if version_of(self._device) >= (3, 0) else "CL2.0"
+        return [f"-cl-std={standard}", *(["-DGROUPS_OF_ONE"] if self._limits.in_sequence else [])]
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
@@ -204,6 +230,7 @@ def _used(incantation: Incantation, plan: Plan) -> Incantation:
         group_size=plan.group_size,
         stress_groups=stress_groups,
         meet_every=plan.batch,
-        location_stride=plan.location_bytes // 4,
+        spin_limit=plan.spin_limit,
+        location_stride=max(1, plan.location_bytes // 4),
         instances=plan.instances,
     )

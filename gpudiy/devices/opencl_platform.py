@@ -5,6 +5,7 @@ GPUs are numbered before CPUs. Without a GPU there is PoCL, OpenCL on the CPU, w
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from gpudiy.devices.device import Chip
@@ -20,6 +21,7 @@ MOST_MEMORY = 256 << 20  # bytes
 
 def find_devices() -> list[Any]:
     """The devices of all platforms that can run a harness, GPUs first; raises `ImportError` without PyOpenCL."""
+    os.environ.setdefault("POCL_AFFINITY", "1")  # two groups on one core never overlap: bind each to its own
     import pyopencl
 
     try:

@@ -20,7 +20,7 @@ from gpudiy.litmus import Test, content_hash
 from gpudiy.logs.record import Ending, Record
 
 BATCH = 32  # tests that are built together
-FIRST_CHUNK, LARGEST_CHUNK = 1 << 12, 1 << 20  # iterations
+FIRST_CHUNK, LARGEST_CHUNK, GROWTH = 1 << 14, 1 << 20, 4  # iterations
 SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow
 SILENCE = 120.0  # seconds without an answer that make a hang, where no limit is given
 BUILD_LIMIT = 300.0  # seconds in which a batch is built
@@ -136,18 +136,19 @@ class Runner:
     def _measure(self, tally: Tally, settings: RunSettings) -> str:
         """Run chunk after chunk; why it stopped early, if it did."""
         start = time.monotonic()
-        number, size, took = 0, FIRST_CHUNK, 0.0
+        number, size, each = 0, FIRST_CHUNK, 0.0  # `each`: seconds that an iteration of the last chunk took
         meaning = content_hash(tally.test)
         incantation = tally.incantation
         while tally.iterations < settings.iterations:
-            asked = min(size, settings.iterations - tally.iterations)
             elapsed = time.monotonic() - start
-            if settings.limit is not None and tally.iterations and elapsed + took > settings.limit:
-                return f"time was up after {elapsed:.3g} s"
+            if settings.limit is not None:
+                size = _in_time(size, each, settings.limit - elapsed)
+                if not size:
+                    return f"time was up after {elapsed:.3g} s"
+            asked = min(size, settings.iterations - tally.iterations)
             seed = derived_seed(settings.seed, meaning, number)
             given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=_patience(settings, elapsed))
             problem = tally.add(given, asked)
-            tally.seconds = time.monotonic() - start
             if problem:
                 raise WorkerFailure(Ending.CRASHED, problem)
             sightings = tally.sightings()
@@ -156,11 +157,19 @@ class Runner:
             reason = settings.until.satisfied(sightings, tally.iterations)
             if reason and tally.iterations < settings.iterations:
                 return reason
-            took = tally.seconds - elapsed
+            took = time.monotonic() - start - elapsed
+            each = took / asked
             if took < SLOW_CHUNK and size < LARGEST_CHUNK:
-                size, took = 2 * size, 2 * took
+                size *= GROWTH
             number += 1
         return ""
+
+
+def _in_time(size: int, each: float, left: float) -> int:
+    """The size of a chunk that is likely done in the time that is left, or 0."""
+    while size * each > left and size > FIRST_CHUNK:
+        size //= GROWTH
+    return 0 if size * each > left else size
 
 
 def _patience(settings: RunSettings, elapsed: float) -> float:

@@ -30,24 +30,29 @@ class Matching:
 
 def match_tests(columns: Columns) -> Matching:
     """Number the tests of all records. A name that stands for different tests is a clash: they are kept apart."""
-    signatures = [
-        _signature(hash, tool, text)
-        for hash, tool, text in zip(columns["hash"], columns["tool"], columns["text"], strict=True)
-    ]
-    by_name: dict[str, dict[Signature, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place, (name, signature) in enumerate(zip(columns["test"], signatures, strict=True)):
-        by_name[name][signature].append(place)
-    tests = [-1] * len(signatures)
+    kinds: dict[tuple[str, str, str, str], list[int]] = {}
+    for place, kind in enumerate(zip(*(columns[name] for name in ("test", "hash", "tool", "text")), strict=True)):
+        if kind in kinds:
+            kinds[kind].append(place)
+        else:
+            kinds[kind] = [place]
+    by_name: dict[str, dict[Signature, list[int]]] = {}
+    for (name, hash, tool, text), places in kinds.items():
+        by_name.setdefault(name, {}).setdefault(_signature(hash, tool, text), []).extend(places)
+    return _numbered(by_name, columns)
+
+
+def _numbered(by_name: dict[str, dict[Signature, list[int]]], columns: Columns) -> Matching:
+    tests = [-1] * len(columns)
     names: list[str] = []
     clashes: list[str] = []
     same: dict[Signature, int] = {}
     for name, groups in by_name.items():
-        several = len(groups) > 1
-        parts = _parts(groups, columns) if several else [(next(iter(groups)), next(iter(groups.values())))]
+        parts = list(groups.items()) if len(groups) == 1 else _parts(groups, columns)
         if len(parts) > 1:
             clashes.append(_clash(name, parts, columns))
         for signature, places in parts:
-            known = same.get(signature) if signature[1] else None
+            known = same.get(signature)
             if known is None:
                 known = len(names)
                 names.append(name if len(parts) == 1 else f"{name}#{_short(signature)}")

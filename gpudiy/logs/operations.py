@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from gpudiy.litmus.errors import counted
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.decision import EVIDENCE, UNCHANGED, sightings_of
 from gpudiy.logs.evidence import set_apart
@@ -15,6 +16,8 @@ from gpudiy.logs.record import Liveness, OutcomeCount, Record
 from gpudiy.logs.switches import incantation_label
 
 PER = 100_000
+COMMON = ("hash", "text", "condition", "device", "architecture", "simulated", "driver", "toolkit", "tool", "source",
+          "device_info", "assembler")  # fmt: skip
 NUMBERS = re.compile(r"(\d+)")
 Records = Sequence[Record]
 Key = tuple[str, str, str]  # test and chip, and where they are kept apart the incantation
@@ -54,7 +57,7 @@ def averaged(records: Records, by_incantation: bool = False) -> list[Record]:
         shares = [normalized(record) for record in group]
         mean = round(sum(record.positive for record in shares) / len(shares))
         positive = mean or int(any(record.positive for record in shares))
-        base = _merged(group, f"average of {len(group)} records")
+        base = _merged(group, ("average of", counted(len(group), "record")))
         averages.append(replace(base, iterations=PER, positive=positive, negative=PER - positive, histogram=()))
     return averages
 
@@ -165,7 +168,7 @@ def _sum(group: list[Record]) -> Record:
     histogram = tuple(OutcomeCount(outcome, count, weak[outcome]) for outcome, count in counts.items())
     alive = [record.liveness for record in group if record.liveness is not None]
     return replace(
-        _merged(group, f"sum of {len(group)} records"),
+        _merged(group, ("sum of", counted(len(group), "record"))),
         iterations=sum(record.iterations for record in group),
         positive=sum(record.positive for record in group),
         negative=sum(record.negative for record in group),
@@ -175,16 +178,16 @@ def _sum(group: list[Record]) -> Record:
     )
 
 
-def _merged(group: list[Record], what: str) -> Record:
+def _merged(group: list[Record], what: tuple[str, str]) -> Record:
     """What all records of a group have in common."""
     first = group[0]
     same = {
         name: getattr(first, name)
-        for name in ("hash", "text", "condition", "device", "architecture", "simulated", "driver", "toolkit", "tool")
+        for name in COMMON
         if all(getattr(record, name) == getattr(first, name) for record in group)
     }
     options = tuple(pair for pair in first.options if all(pair in record.options for record in group))
-    return Record(first.test, chip=first.chip, options=options, optcheck=first.optcheck, source=what, **same)
+    return Record(first.test, chip=first.chip, options=(*options, what), optcheck=first.optcheck, **same)
 
 
 def _added(alive: list[Liveness]) -> Liveness:
@@ -209,7 +212,7 @@ def _shares(entries: Sequence[OutcomeCount], wanted: int) -> dict[str, int]:
     exact = {entry.outcome: entry.count * wanted / total for entry in entries}
     shares = {outcome: max(int(share), int(share > 0)) for outcome, share in exact.items()}
     missing = wanted - sum(shares.values())
-    by_remainder = sorted(exact, key=lambda outcome: exact[outcome] - int(exact[outcome]), reverse=True)
+    by_remainder = sorted(exact, key=lambda outcome: exact[outcome] - shares[outcome], reverse=True)
     for outcome in by_remainder[: max(0, missing)]:
         shares[outcome] += 1
     largest = sorted(shares, key=lambda outcome: shares[outcome], reverse=True)

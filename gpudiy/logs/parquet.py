@@ -58,14 +58,33 @@ def read_parquet(path: str, without: tuple[str, ...] = ()) -> Columns:
     lists: dict[str, list[Any]] = {}
     for column in SCHEMA:
         if column.name in table.column_names:
-            values = table.column(column.name).to_pylist()
-            empty = EMPTY[column.name]
-            lists[column.name] = values if empty is None else [empty if value is None else value for value in values]
+            lists[column.name] = _values(table.column(column.name), EMPTY[column.name])
         else:
             lists[column.name] = [path if column.name == "file" else EMPTY[column.name]] * count
     if any(min(lists[name], default=0) < 0 for name in ("iterations", "positive", "negative")):
         raise LogError("a count below 0: nothing is counted below 0", path=path)
     return Columns(lists)
+
+
+def _values(column: pyarrow.ChunkedArray, empty: Any) -> list[Any]:
+    """The values of a column as a list: `to_pylist` makes an object of each value first, and this is what costs."""
+    count = len(column)
+    if column.null_count == count:
+        return [empty] * count
+    pa = _arrow()
+    if pa.types.is_dictionary(column.type):
+        column = column.combine_chunks()
+        whole = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+        words = whole.dictionary.to_pylist()
+        if len(words) == 1 and not whole.null_count:
+            return [words[0]] * count
+        places = whole.indices.fill_null(len(words)).to_numpy(zero_copy_only=False)
+        words.append(empty)
+        return [words[place] for place in places.tolist()]
+    if column.null_count and pa.types.is_integer(column.type):
+        return [empty if value is None else value for value in column.to_pylist()]
+    values: list[Any] = column.to_numpy(zero_copy_only=False).tolist()
+    return [empty if value is None else value for value in values] if column.null_count else values
 
 
 def _arrow() -> Any:

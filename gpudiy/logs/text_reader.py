@@ -18,7 +18,8 @@ from gpudiy.logs.text_surroundings import (
 )
 from gpudiy.logs.text_writer import LITMUS_FILE
 
-NEW_TEST = "\nTest"
+NEW_TEST = "\nTest "
+USUAL_KINDS = (" Allowed", " Forbidden", " Required")
 
 _Body = tuple[dict[str, Any], int]  # what a result says, and where it ends
 _Place = tuple[int, str]  # a piece of text, and where it starts
@@ -37,9 +38,10 @@ def _starts(text: str) -> Iterator[int]:
     """Where results start, each at its word `Test`."""
     at = text.find(NEW_TEST)
     while at >= 0:
-        if START.match(text, at + 1):
+        end = text.find("\n", at + 1)
+        if text.endswith(USUAL_KINDS, at + 1, end) or START.match(text, at + 1):
             yield at + 1
-        at = text.find(NEW_TEST, at + 1)
+        at = text.find(NEW_TEST, max(end, at + 1))
 
 
 @dataclass(slots=True)
