@@ -229,7 +229,8 @@ class _Lines:
             raise Damage(f"the {word} line is about {name}: another output runs into this one", self.at)
 
     def _row(self, found: _Found, start: int) -> dict[str, Any]:
-        row: dict[str, Any] = {"test": found.test, "condition": found.condition}
+        unsaid = found.quantifier if found.quantifier != "exists" else ""  # the head of the result tells that much
+        row: dict[str, Any] = {"test": found.test, "condition": found.condition or unsaid}
         if found.hash:
             row["hash"] = found.hash
         if found.seconds is not None:

@@ -31,7 +31,13 @@ def looks_like_text_log(text: str) -> bool:
 
 def read_text(text: str, path: str) -> tuple[Columns, list[Problem]]:
     """The records of a text log, and what is damaged in it."""
-    return _Reader("\n" + text, path).read()  # every line has an end before it
+    whole = text.endswith("\n")
+    reader = _Reader(f"\n{text}" if whole else f"\n{text}\n", path)  # every line has an end before it and after it
+    columns, problems = reader.read()
+    if not whole and not reader.damaged_end:
+        line = text.count("\n") + 1
+        problems.append(Problem(path, line, "the last line has no end: the log is cut here"))
+    return columns, problems
 
 
 def _starts(text: str) -> Iterator[int]:
@@ -55,6 +61,7 @@ class _Reader:
     without_parameters: list[dict[str, Any]] = field(default_factory=list)
     counted: int = 0  # offset up to which lines are counted
     line: int = 0
+    damaged_end: bool = False  # whether the last result is damaged
 
     def read(self) -> tuple[Columns, list[Problem]]:
         starts = list(_starts(self.text))
@@ -62,9 +69,13 @@ class _Reader:
         leading, preamble = self._trailer(0, first)
         ends = [*starts[1:], len(self.text)]
         for start, end, exact in zip(starts, ends, read_exact(self.text, starts, ends), strict=True):
+            known = len(self.problems)
             preamble = self._result(start, end, exact, preamble)
+            self.damaged_end = len(self.problems) > known
         if preamble is not None and preamble[1]:
+            known = len(self.problems)
             self._without_result(*preamble)
+            self.damaged_end = self.damaged_end or len(self.problems) > known
         self._share_leading(read_trailer(leading))
         columns = Columns()
         columns.extend_rows(self.rows)
