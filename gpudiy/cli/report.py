@@ -37,8 +37,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page (default: %(default)s)")
     parser.add_argument("--title", metavar="TEXT", default="What the chips showed", help="the heading of the page")
     parser.add_argument("--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB")
-    parser.add_argument("--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, so ordered")
-    parser.add_argument("--best", action="store_true", help="of several records of a test the one with the highest rate")
+    parser.add_argument(
+        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, so ordered"
+    )
+    parser.add_argument(
+        "--best", action="store_true", help="of several records of a test the one with the highest rate"
+    )
     parser.add_argument(
         "--models", metavar="M1,M2", type=_models, help="models that decide, or none (default: four of the library)"
     )
