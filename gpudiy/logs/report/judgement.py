@@ -24,7 +24,7 @@ ALLOWED, FORBIDDEN, UNDECIDED, UNSUPPORTED, NO_TEXT = "a", "f", "u", "x", "-"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A letter for each model (a capital where it does not speak of such tests), and the picture as SVG where one was asked for and can be drawn."""
+    """A letter for each model, a capital where it does not speak of such tests; and the picture as SVG, if any."""
 
     verdicts: str
     picture: str = ""

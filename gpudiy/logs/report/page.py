@@ -25,4 +25,12 @@ def page_text(data: dict[str, object], title: str) -> str:
     )
 
 
-SCRIPTS = ("data", "grid", "plots", "panel", "views", "main")  # in the order in which they need each other
+SCRIPTS = (
+    "statistics",
+    "data",
+    "grid",
+    "plots",
+    "panel",
+    "views",
+    "main",
+)  # in the order in which they need each other

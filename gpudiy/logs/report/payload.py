@@ -13,16 +13,15 @@ from gpudiy import __version__
 from gpudiy.logs.decision import Verdict
 from gpudiy.logs.report.judgement import NO_TEXT, Judgement
 from gpudiy.logs.report.promises import ABOUT, promised
-from gpudiy.logs.statistics import CONFIDENCE, rate
+from gpudiy.logs.statistics import CONFIDENCE
 from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
-from gpudiy.logs.tables.tally import Observations, Tally
+from gpudiy.logs.tables.tally import Observations
 
 STATES = {  # 0: no record
     Verdict.OBSERVED: 1, Verdict.NOT_OBSERVED: 2, Verdict.DEAD: 3, Verdict.FAILED: 4, Verdict.NOT_RUNNABLE: 5,
 }  # fmt: skip
-SHOWN_SOURCES = 3  # of a cell
-DIGITS = 4  # of the ends of an interval
+SHOWN_SOURCES = 20  # of a cell
 
 
 @dataclass(slots=True)
@@ -89,18 +88,15 @@ def _chip(found: Observations, chip: str, models: Sequence[str]) -> dict[str, ob
         "promised": [promised(model, architecture) for model in models],    }  # fmt: skip
 
 
-def _cells(
-    found: Observations, tests: Sequence[str], chips: Sequence[str], texts: _Texts
-) -> dict[str, object]:
-    """States, counts and heat of all cells; intervals of those observed; outcomes of each test, counted by cell."""
+def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], texts: _Texts) -> dict[str, object]:
+    """States, counts and heat of all cells; outcomes of each test, counted by cell. The page makes the intervals."""
     states: list[str] = []
     sightings: list[int] = []
     iterations: list[int] = []
-    intervals: list[float] = []
     steps: list[str] = []
     notes: dict[int, int] = {}
     excerpts: dict[int, int] = {}
-    sources: dict[int, int] = {}
+    sources: dict[int, list[int]] = {}
     outcomes: list[list[list[object]]] = []
     counts: dict[int, list[int]] = {}
     for row, test in enumerate(tests):
@@ -118,8 +114,7 @@ def _cells(
             steps.append("0" if tally is None else f"{step_of(heat_of(tally.rate or 0.0)):x}")
             if tally is None:
                 continue
-            intervals += _interval(tally)
-            sources[cell] = texts.place(_sources(tally))
+            sources[cell] = [texts.place(source) for source in tally.sources[:SHOWN_SOURCES]]
             if tally.reasons:
                 notes[cell] = texts.place("; ".join(tally.reasons))
             if (test, chips[column]) in found.excerpts:
@@ -128,21 +123,8 @@ def _cells(
                 counts[cell] = [tally.outcomes.get(outcome, (0, 0))[0] for outcome in order]
     return {
         "states": "".join(states), "steps": "".join(steps), "sightings": sightings, "iterations": iterations,
-        "intervals": intervals, "notes": notes, "excerpts": excerpts, "sources": sources, "outcomes": outcomes, "counts": counts,
+        "notes": notes, "excerpts": excerpts, "sources": sources, "outcomes": outcomes, "counts": counts,
     }  # fmt: skip
-
-
-def _sources(tally: Tally) -> str:
-    more = len(tally.sources) - SHOWN_SOURCES
-    return "; ".join(tally.sources[:SHOWN_SOURCES]) + (f"; and {more:,} more" if more > 0 else "")
-
-
-def _interval(tally: Tally) -> list[float]:
-    """The ends of the interval of a rate that was observed; a zero has its bound by formula, in the page."""
-    if tally.verdict is not Verdict.OBSERVED:
-        return []
-    known = rate(tally.sightings, tally.iterations)
-    return [float(f"{known.low:.{DIGITS}g}"), float(f"{known.high:.{DIGITS}g}")]
 
 
 def _incantations(found: Observations, tests: Sequence[str], chips: Sequence[str]) -> list[list[int]]:

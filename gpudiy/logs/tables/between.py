@@ -8,8 +8,22 @@ from itertools import pairwise
 
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import (
-    Atomic, Barrier, Branch, Fence, FenceKind, Instruction, Load, MemoryInstruction, ProxyFence, Reduce, Register, Store,
-    address_of, destination_of, guard_of, operands_of,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    FenceKind,
+    Instruction,
+    Load,
+    MemoryInstruction,
+    ProxyFence,
+    Reduce,
+    Register,
+    Store,
+    address_of,
+    destination_of,
+    guard_of,
+    operands_of,
 )  # fmt: skip
 from gpudiy.litmus.test import Test, Thread
 

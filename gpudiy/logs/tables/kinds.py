@@ -9,7 +9,8 @@ from gpudiy.logs.tables.table import Row, Table, cell_of, notes_for
 from gpudiy.logs.tables.tally import Observations, natural
 
 SWITCH_LETTERS = "mbsr"
-INCANTATION_NOTE = "Incantations: m memory stress, b bank conflicts, s synchronisation, r randomisation; – none."
+NOTHING = "\u2013"  # a dash
+INCANTATION_NOTE = "Incantations: m memory stress, b bank conflicts, s synchronisation, r randomisation; \u2013 none."
 
 
 class Kind(StrEnum):
@@ -56,8 +57,8 @@ def incantation_table(found: Observations, tests: Sequence[str], chips: Sequence
 
 
 def switch_letters(number: int) -> str:
-    """`msr` for memory stress, synchronisation and randomisation; `–` for nothing."""
-    return "".join(letter for bit, letter in enumerate(SWITCH_LETTERS) if number >> (3 - bit) & 1) or "–"
+    """`msr` for memory stress, synchronisation and randomisation; a dash for nothing."""
+    return "".join(letter for bit, letter in enumerate(SWITCH_LETTERS) if number >> (3 - bit) & 1) or NOTHING
 
 
 def _grid(
@@ -78,7 +79,7 @@ def _grid(
         for row in down
     )
     groups = tuple((chip, len(across)) for chip in shown)
-    columns = tuple(column or "–" for _ in shown for column in across)
+    columns = tuple(column or NOTHING for _ in shown for column in across)
     notes = ("Down: first thread; across: the others.", *notes_for(rows, absolute))
     return Table(shape, ("between",), columns, rows, groups, notes)
 

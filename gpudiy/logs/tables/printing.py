@@ -16,7 +16,7 @@ LONG = 40  # rows from which on a LaTeX table may break over pages
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "…": r"\ldots{}",
+    "|": r"\textbar{}", '"': r"\textquotedbl{}", "\u2013": "--", "…": r"\ldots{}",
 }  # fmt: skip
 PREAMBLE = r"""\documentclass{article}
 \usepackage[T1]{fontenc}
@@ -37,7 +37,8 @@ class Form(StrEnum):
 
 
 SUFFIXES = {
-    ".html": Form.HTML, ".htm": Form.HTML, ".tex": Form.LATEX, ".md": Form.MARKDOWN, ".csv": Form.CSV, ".txt": Form.TEXT,
+    ".html": Form.HTML, ".htm": Form.HTML, ".tex": Form.LATEX, ".md": Form.MARKDOWN, ".csv": Form.CSV,
+    ".txt": Form.TEXT,
 }  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gpudiy.logs.decision import Decision, Verdict, decide_record, sightings_of
+from gpudiy.logs.decision import Verdict, sightings_of, verdict_of
 from gpudiy.logs.record import Record
 from gpudiy.logs.switches import incantation_column
 
 NAMELESS = "unnamed chip"
+EVIDENCE = (Verdict.OBSERVED, Verdict.NOT_OBSERVED)
 
 
 class Combination(StrEnum):
@@ -42,14 +43,14 @@ class Tally:
     def rate(self) -> float | None:
         return self.sightings / self.iterations if self.iterations else None
 
-    def add(self, record: Record, decision: Decision) -> None:
+    def add(self, record: Record, verdict: Verdict, reason: str = "") -> None:
         self.records += 1
         if record.source and record.source not in self.sources:
             self.sources.append(record.source)
-        self.verdicts[decision.verdict] = self.verdicts.get(decision.verdict, 0) + 1
-        if decision.verdict not in (Verdict.OBSERVED, Verdict.NOT_OBSERVED):
-            if decision.reason not in self.reasons:
-                self.reasons.append(decision.reason)
+        self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
+        if verdict not in EVIDENCE:
+            if reason not in self.reasons:
+                self.reasons.append(reason)
             return
         self.sightings += sightings_of(record)
         self.iterations += record.iterations
@@ -113,11 +114,11 @@ def observations(records: Iterable[Record], combination: Combination = Combinati
         test = _test_name(found, names, record)
         chip = chip_name(record)
         found.chips.setdefault(chip, ChipEntry(chip)).add(record)
-        decision = decide_record(record)
-        _add(found.tallies.setdefault((test, chip), Tally()), record, decision, combination)
+        verdict, reason = verdict_of(record)
+        _add(found.tallies.setdefault((test, chip), Tally()), record, verdict, reason, combination)
         published = incantation_column(record.options)
         if published is not None:
-            found.incantations.setdefault((test, chip, published - 1), Tally()).add(record, decision)
+            found.incantations.setdefault((test, chip, published - 1), Tally()).add(record, verdict, reason)
         if record.optcheck_text or record.optcheck:
             found.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
     return found
@@ -147,14 +148,12 @@ def _test_name(found: Observations, names: dict[str, str], record: Record) -> st
     return name
 
 
-def _add(tally: Tally, record: Record, decision: Decision, combination: Combination) -> None:
-    if combination is Combination.BEST and tally.iterations and decision.verdict in (
-        Verdict.OBSERVED, Verdict.NOT_OBSERVED,
-    ):  # fmt: skip
+def _add(tally: Tally, record: Record, verdict: Verdict, reason: str, combination: Combination) -> None:
+    if combination is Combination.BEST and tally.iterations and verdict in EVIDENCE:
         if sightings_of(record) * tally.iterations <= tally.sightings * record.iterations:
             tally.records += 1
             return
         tally.sightings = tally.iterations = 0
         tally.outcomes = {}
         tally.verdicts.pop(Verdict.NOT_OBSERVED, None)
-    tally.add(record, decision)
+    tally.add(record, verdict, reason)

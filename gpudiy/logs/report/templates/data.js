@@ -36,17 +36,7 @@ class Report {
     this.heat = Uint8Array.from(this.steps, (digit) => parseInt(digit, 16));
     this.k = Float64Array.from(this.sightings);
     this.n = Float64Array.from(this.iterations);
-    this.low = new Float64Array(this.state.length);
-    this.high = new Float64Array(this.state.length);
-    let place = 0;
-    this.state.forEach((state, cell) => {
-      if (state === OBSERVED) {
-        this.low[cell] = this.intervals[place++];
-        this.high[cell] = this.intervals[place++];
-      } else if (state === ZERO) {
-        this.high[cell] = this.bound(this.n[cell]);
-      }
-    });
+    this.known = new Map();  // intervals, as they are asked for
     this.lowerNames = this.names.map((name) => name.toLowerCase());
     this.numbers = new Map(this.names.map((name, test) => [name, test]));
     this.rows = new Map();  // incantations, by test and chip
@@ -61,6 +51,19 @@ class Report {
   cell(test, chip) { return test * this.chipCount + chip; }
   rate(cell) { return this.n[cell] ? this.k[cell] / this.n[cell] : 0; }
   text(place) { return place === undefined || place < 0 ? "" : this.texts[place]; }
+
+  /** The interval of what was observed; of a zero, what it leaves open. */
+  ends(cell) {
+    if (this.state[cell] !== OBSERVED) return { low: 0, high: this.bound(this.n[cell]) };
+    if (!this.known.has(cell)) this.known.set(cell, intervalOf(this.k[cell], this.n[cell], this.confidence));
+    return this.known.get(cell);
+  }
+
+  /** Whether the zero of one cell is worth enough to say that it differs from what the other cell saw. */
+  surelyMore(seen, zero) {
+    const tail = (1 - this.confidence) / 2, k = this.k[seen], n = this.n[seen];
+    return cumulativeBeta(this.bound(this.n[zero]), k, n - k + 1) < tail;  // that is: the low end lies above the bound
+  }
 
   /** The rate that a zero in so many iterations rules out. */
   bound(iterations) { return -Math.expm1(Math.log(1 - this.confidence) / iterations); }
@@ -108,9 +111,9 @@ class Report {
   told(cell) {
     const state = this.state[cell];
     if (state === OBSERVED) {
-      return `${grouped(this.k[cell])} of ${grouped(this.n[cell])}, ${interval(this.low[cell], this.high[cell])} per 100k`;
+      return `${grouped(this.k[cell])} of ${grouped(this.n[cell])}, ${interval(this.ends(cell))} per 100k`;
     }
-    if (state === ZERO) return `0 of ${grouped(this.n[cell])}, so below ${digits(this.high[cell] * 1e5)} per 100k`;
+    if (state === ZERO) return `0 of ${grouped(this.n[cell])}, so below ${digits(this.bound(this.n[cell]) * 1e5)} per 100k`;
     const note = this.text(this.notes[cell]);
     return STATE_WORDS[state] + (note ? `: ${note}` : "");
   }
@@ -132,7 +135,7 @@ function digits(number, count = 3) {
   return text.includes("e") ? Number(text).toFixed(Math.min(20, count - 1 - Math.floor(Math.log10(number)))) : text;
 }
 
-function interval(low, high) { return `${digits(low * 1e5)} to ${digits(high * 1e5)}`; }
+function interval({ low, high }) { return `${digits(low * 1e5)} to ${digits(high * 1e5)}`; }
 
 function counted(number, what) { return `${grouped(number)} ${what}${number === 1 ? "" : "s"}`; }
 

@@ -1,5 +1,7 @@
 // One test, in a panel beside the table.
 
+const SHOWN_SOURCES = 4;
+
 class Panel {
   constructor(element, { neighbour, closed }) {
     this.element = element;
@@ -142,16 +144,18 @@ class Panel {
     for (let chip = 0; chip < report.chipCount; chip++) {
       const cell = report.cell(test, chip), state = report.state[cell];
       if (state === NONE) continue;
-      const source = report.text(report.sources[cell]);
       const value = report.shownCell(cell, false);
-      rows.push(make("tr", { title: source || null },
+      rows.push(make("tr", {},
         make("th", { scope: "row" }, report.chips[chip].name),
         make("td", { class: `number${report.heat[cell] ? ` h${report.heat[cell]} strong` : ""}` }, value),
         make("td", {}, intervalBar(cell)),
         make("td", { class: "told" }, make("span", { class: `state state-${state}` }, STATE_WORDS[state]), " ", make("span", { class: "quiet" }, state === OBSERVED || state === ZERO ? report.told(cell) : report.text(report.notes[cell])))));
     }
-    const sources = [...new Set(Array.from({ length: report.chipCount }, (_, chip) => report.text(report.sources[report.cell(test, chip)])).filter(Boolean))];
-    const told = sources.length ? make("p", { class: "quiet source" }, `Source: ${sources.slice(0, 3).join("; ")}${sources.length > 3 ? `; and ${sources.length - 3} more` : ""}`) : null;
+    const sources = new Set();
+    for (let chip = 0; chip < report.chipCount; chip++) (report.sources[report.cell(test, chip)] ?? []).forEach((place) => sources.add(report.text(place)));
+    const listed = [...sources].slice(0, SHOWN_SOURCES).map((source) => make("li", {}, source));
+    if (sources.size > SHOWN_SOURCES) listed.push(make("li", {}, `and ${sources.size - SHOWN_SOURCES} more`));
+    const told = sources.size ? make("ul", { class: "quiet sources", "aria-label": "Sources" }, ...listed) : null;
     return make("div", {}, make("div", { class: "scroll" }, make("table", { class: "rates" },
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "chip"), make("th", { scope: "col", class: "number" }, "per 100k"), make("th", { scope: "col" }, "0.01 … all"), make("th", { scope: "col" }, `what it is worth (${Math.round(report.confidence * 100)} %)`))),
       make("tbody", {}, ...rows))), told);

@@ -1,6 +1,6 @@
 // Drawings: the heat map, the scatter of two chips, intervals and bars.
 
-const MAP_LEFT = 150, MAP_ROW = 22, MAP_GAP = 1, LOWEST = -7;  // the power of ten where a logarithmic axis starts
+const MAP_LEFT = 150, MAP_HEIGHT = 300, MAP_GAP = 1, LOWEST = -7;  // the power of ten where a logarithmic axis starts
 
 function colours() {
   const style = getComputedStyle(document.documentElement);
@@ -55,16 +55,17 @@ class HeatMap {
     const width = this.canvas.parentElement.clientWidth;
     if (!width) return;
     this.left = width < 640 ? 96 : MAP_LEFT;
-    const height = report.chipCount * MAP_ROW + 4;
+    this.row = Math.max(13, Math.min(22, Math.floor(MAP_HEIGHT / report.chipCount)));
+    const height = report.chipCount * this.row + 4;
     const context = sharpened(this.canvas, width, height);
     const colour = colours(), heat = heatColours();
     this.column = Math.min(40, (width - this.left) / Math.max(1, this.tests.length));
-    context.font = `12px ${colour("--sans")}`;
+    context.font = `${Math.min(12, this.row - 2)}px ${colour("--sans")}`;
     context.textBaseline = "middle";
     for (let chip = 0; chip < report.chipCount; chip++) {
-      const top = chip * MAP_ROW + 2;
+      const top = chip * this.row + 2;
       context.fillStyle = colour("--quiet");
-      context.fillText(clipped(context, report.chips[chip].name, this.left - 12), 0, top + MAP_ROW / 2);
+      context.fillText(clipped(context, report.chips[chip].name, this.left - 12), 0, top + this.row / 2);
       this.drawChip(context, chip, top, heat, colour);
     }
   }
@@ -83,14 +84,14 @@ class HeatMap {
       const width = Math.max(1, this.column) - gap;
       if (state === NONE) continue;
       context.fillStyle = best > 0 ? heat[best] : state === ZERO ? colour("--zero") : colour("--hatch");
-      context.fillRect(left, top, width, MAP_ROW - MAP_GAP - 1);
+      context.fillRect(left, top, width, this.row - MAP_GAP - 1);
     }
   }
 
   hit(event) {
     const box = this.canvas.getBoundingClientRect();
     const x = event.clientX - box.left - this.left, y = event.clientY - box.top - 2;
-    const place = Math.floor(x / this.column), chip = Math.floor(y / MAP_ROW);
+    const place = Math.floor(x / this.column), chip = Math.floor(y / this.row);
     if (x < 0 || place >= this.tests.length || chip < 0 || chip >= report.chipCount) return null;
     return { test: this.tests[place], chip };
   }
@@ -117,7 +118,7 @@ class Scatter {
     canvas.addEventListener("mousemove", (event) => {
       const near = this.near(event);
       canvas.style.cursor = near ? "pointer" : "default";
-      if (near) tip.show(event, report.names[near.test], near.told);
+      if (near) tip.show(event, report.names[near.test], this.told(near.test));
       else tip.hide();
     });
     canvas.addEventListener("mouseleave", () => tip.hide());
@@ -139,7 +140,7 @@ class Scatter {
     const size = width, margin = 54, zero = 22;
     const context = sharpened(this.canvas, size, size);
     const colour = colours();
-    const lengthOf = size - margin - zero - 14;
+    const lengthOf = size - margin - zero - 20;
     const at = (rate) => rate > 0 ? zero + lengthOf * Math.max(0, 1 - Math.log10(rate) / LOWEST) : zero / 2;
     const x = (rate) => margin + at(rate), y = (rate) => size - margin - at(rate);
     this.drawAxes(context, colour, { size, margin, x, y });
@@ -148,26 +149,30 @@ class Scatter {
       const [one, other] = [this.pair.a, this.pair.b].map((chip) => report.cell(test, chip));
       const both = [one, other].every((cell) => report.state[cell] === OBSERVED || report.state[cell] === ZERO);
       if (!both) continue;
-      const told = `${report.chips[this.pair.a].name}: ${report.told(one)}\n${report.chips[this.pair.b].name}: ${report.told(other)}`;
-      this.points.push({ test, x: x(report.rate(one)), y: y(report.rate(other)), kind: difference(one, other), told });
+      this.points.push({ test, x: x(report.rate(one)), y: y(report.rate(other)), kind: difference(one, other) });
     }
     const shades = { a: colour("--heat-ink"), b: colour("--accent"), "a?": colour("--heat-ink"), "b?": colour("--accent") };
+    const many = this.points.length > 500;
     for (const point of this.points) {
       context.beginPath();
-      context.arc(point.x, point.y, 4.5, 0, 2 * Math.PI);
+      context.arc(point.x, point.y, many ? 2.5 : 4.5, 0, 2 * Math.PI);
       context.strokeStyle = context.fillStyle = shades[point.kind] ?? colour("--quiet");
-      context.globalAlpha = 0.75;
+      context.globalAlpha = many ? 0.45 : 0.75;
       if (point.kind.endsWith("?")) context.stroke();
       else context.fill();
       context.globalAlpha = 1;
     }
   }
 
+  told(test) {
+    return [this.pair.a, this.pair.b].map((chip) => `${report.chips[chip].name}: ${report.told(report.cell(test, chip))}`).join("\n");
+  }
+
   drawAxes(context, colour, { size, margin, x, y }) {
     context.font = `11px ${colour("--sans")}`;
     context.lineWidth = 1;
     for (const rate of [0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1]) {
-      const word = rate === 0 ? "0" : rate < 1e-5 ? "0.1" : grouped(Math.round(rate * 1e5));
+      const word = rate === 0 ? "0" : rate < 1e-5 ? "0.1" : rate < 1e-2 ? String(Math.round(rate * 1e5)) : `${Math.round(rate * 100)}k`;
       context.strokeStyle = colour("--line");
       context.beginPath();
       context.moveTo(x(rate), y(0) + 8);
@@ -221,10 +226,11 @@ function intervalBar(cell) {
   picture.append(make("svg:line", { x1: 4, x2: width - 4, y1: 10, y2: 10, class: "axis" }));
   for (const rate of [1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1]) picture.append(make("svg:line", { x1: at(rate), x2: at(rate), y1: 8, y2: 12, class: "axis" }));
   if (state === OBSERVED) {
-    picture.append(make("svg:rect", { x: at(report.low[cell]), width: Math.max(2, at(report.high[cell]) - at(report.low[cell])), y: 6, height: 8, rx: 3, class: "range" }));
+    const { low, high } = report.ends(cell);
+    picture.append(make("svg:rect", { x: at(low), width: Math.max(2, at(high) - at(low)), y: 6, height: 8, rx: 3, class: "range" }));
     picture.append(make("svg:circle", { cx: at(report.rate(cell)), cy: 10, r: 4, class: "mark" }));
   } else if (state === ZERO) {
-    picture.append(make("svg:rect", { x: 4, width: Math.max(2, at(report.high[cell]) - 4), y: 7, height: 6, rx: 3, class: "open" }));
+    picture.append(make("svg:rect", { x: 4, width: Math.max(2, at(report.bound(report.n[cell])) - 4), y: 7, height: 6, rx: 3, class: "open" }));
   }
   return picture;
 }

@@ -3,8 +3,8 @@
 /** How two cells differ: "a" or "b" for who alone showed the outcome, with "?" where a zero is too weak to say so. */
 function difference(one, other) {
   const [left, right] = [report.state[one], report.state[other]];
-  if (left === OBSERVED && right === ZERO) return report.low[one] > report.high[other] ? "a" : "a?";
-  if (left === ZERO && right === OBSERVED) return report.low[other] > report.high[one] ? "b" : "b?";
+  if (left === OBSERVED && right === ZERO) return report.surelyMore(one, other) ? "a" : "a?";
+  if (left === ZERO && right === OBSERVED) return report.surelyMore(other, one) ? "b" : "b?";
   if (left === OBSERVED && right === OBSERVED) return "both";
   return left === ZERO && right === ZERO ? "neither" : "";
 }
@@ -22,7 +22,7 @@ function fillObservation(element, cell, counts) {
 function rank(cell) {
   const state = report.state[cell];
   if (state === OBSERVED) return report.rate(cell);
-  if (state === ZERO) return -report.high[cell];
+  if (state === ZERO) return -report.bound(report.n[cell]);
   return state === NONE ? -3 : -2;
 }
 
@@ -81,7 +81,8 @@ class TestsView {
     const narrow = innerWidth < 640;
     const longest = report.names.reduce((most, name) => Math.max(most, name.length), 4);
     const width = narrow ? 150 : Math.max(170, Math.min(330, 30 + 7.4 * longest));
-    return [nameColumn(width), ...report.models.map(verdictColumn), ...report.chips.map((_, chip) => chipColumn(chip, () => this.counts))];
+    const models = narrow ? [] : report.models.map(verdictColumn);  // there each test tells them, when it is opened
+    return [nameColumn(width), ...models, ...report.chips.map((_, chip) => chipColumn(chip, () => this.counts))];
   }
 
   choices() {
@@ -144,7 +145,7 @@ class CompareView {
     for (let a = 0; a < report.chipCount; a++) {
       for (let b = 0; b < report.chipCount; b++) {
         let count = 0;
-        for (let test = 0; test < report.testCount; test++) count += difference(report.cell(test, a), report.cell(test, b)) === "a";
+        for (let test = 0; test < report.testCount; test++) count += report.state[report.cell(test, a)] === OBSERVED && report.state[report.cell(test, b)] === ZERO;
         if (count > most) [best, most] = [[a, b], count];
       }
     }
@@ -159,7 +160,7 @@ class CompareView {
     byId("pair-answer").textContent = this.answer(a, b);
     byId("pair-counts").replaceChildren(...[
       ["a", `only ${one}`], ["a?", `only ${one}, uncertain`], ["b", `only ${other}`], ["b?", `only ${other}, uncertain`], ["both", "both"], ["neither", "neither"],
-    ].filter(([key]) => this.groups[key].length || key === "both").map(([key, words]) => make("div", { class: `count kind-${key[0]}${key.endsWith("?") ? " unsure" : ""}` }, make("b", {}, grouped(this.groups[key].length)), make("span", {}, words))));
+    ].filter(([key]) => this.groups[key].length || key === "both").map(([key, words]) => make("div", { class: `count kind-${key.replace("?", " unsure")}` }, make("b", {}, grouped(this.groups[key].length)), make("span", {}, words))));
     const choices = [["differ", "tests that tell them apart"], ["certain", "certain differences only"], ["both", "observed on both"], ["all", "all tests run on both"]];
     const kept = byId("pair-which").value || "differ";
     byId("pair-which").replaceChildren(...choices.map(([value, words]) => make("option", { value }, words)));
@@ -206,8 +207,8 @@ class IncantationsView {
     const keys = [...report.rows.keys()];
     const testOf = (key) => Math.floor(key / report.chipCount), chipOf = (key) => key % report.chipCount;
     const columns = [
-      { title: "Test", width: 170, sticky: true, class: "name", sort: (key) => report.names[testOf(key)], fill: (element, key) => { element.textContent = report.names[testOf(key)]; } },
-      { title: "Chip", width: 130, class: "chip", sort: (key) => report.chips[chipOf(key)].name, fill: (element, key) => { element.textContent = report.chips[chipOf(key)].name; } },
+      { title: "Test", width: 150, sticky: true, class: "name", sort: (key) => report.names[testOf(key)], fill: (element, key) => { element.textContent = report.names[testOf(key)]; } },
+      { title: "Chip", width: 120, class: "chip", sort: (key) => report.chips[chipOf(key)].name, fill: (element, key) => { element.textContent = report.chips[chipOf(key)].name; } },
       ...Array.from({ length: 16 }, (_, number) => this.column(number)),
     ];
     this.grid = new Grid(byId("incantation-grid"), { label: "Tests by incantations", columns, open: (key) => { this.show(key); open(testOf(key)); } });
@@ -220,13 +221,13 @@ class IncantationsView {
   /** How much the incantation matters: the row to show first is the one where it matters most. */
   spread(key) {
     const rates = report.rows.get(key).map((entry) => entry[4] ? entry[3] / entry[4] : 0);
-    return Math.max(...rates) > 0 ? rates.filter((rate) => rate === 0).length * 1000 + rates.length : 0;
+    return Math.max(...rates) * rates.filter((rate) => rate === 0).length;
   }
 
   column(number) {
     const entryOf = (key) => report.rows.get(key).find((entry) => entry[2] === number);
     return {
-      title: letters(number), tip: switchesTold(number), width: 66, class: "observation",
+      title: letters(number), tip: switchesTold(number), width: 64, grow: true, class: "observation close",
       sort: (key) => { const entry = entryOf(key); return entry?.[4] ? entry[3] / entry[4] : -1; },
       fill: (element, key) => {
         const entry = entryOf(key);
