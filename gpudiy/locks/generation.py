@@ -16,8 +16,9 @@ from gpudiy.litmus.condition import (
     FinalVariable,
     Or,
     Quantifier,
+    observables,
 )
-from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.instruction import Comparison, Instruction, address_of
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.test import InitialMemory, Test
 from gpudiy.locks.lock import Lock
@@ -46,7 +47,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        retry = f"+retry{self.retry}" if self.retry else ""
+        retry = f"+retry{self.retry}" if self.retry else "+early" if self.scenario.early else ""
         return f"{self.lock.name}+{self.question}+{self.threads}+{self.setting.text}{retry}"
 
     @property
@@ -103,6 +104,9 @@ def lock_test(case: Case) -> LockTest | None:
     held = any(part.role is Role.HOLDER for part in case.scenario.parts)
     start = case.lock.turns[0].held if held else case.lock.turns[0].before
     expressions = list(_asked(case, codes))
+    used = {target for code in codes for instruction in code.instructions if (target := _target(instruction))}
+    used |= {name for expression in expressions for name in _variables(expression)}
+    spaces = {name: space for name, space in spaces.items() if name in used}
     test = Test(
         name=case.name,
         threads=tuple(tuple(code.instructions) for code in codes),
@@ -122,7 +126,7 @@ def _code(case: Case, number: int, part: Part, shared: frozenset[str]) -> Thread
     last = number == case.threads - 1
     path: Path | None = case.lock.retries[case.retry - 1] if case.retry and last else None
     section = [replace(operation, variable=_data(case.lock, operation.variable)) for operation in part.section]
-    return thread_code(case.lock, case.lock.turns[number], part.role, section, number, path, shared)
+    return thread_code(case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early)
 
 
 def _data(lock: Lock, name: str) -> str:
@@ -160,6 +164,15 @@ def _asked(case: Case, codes: Sequence[ThreadCode]) -> Iterator[Expression]:
     if case.scenario.undone:
         after = case.lock.turns[0].after
         yield _one_of([_is(name, Comparison.NE, after[name]) for name in case.lock.released()])
+
+
+def _target(instruction: Instruction) -> str | None:
+    address = address_of(instruction)
+    return None if address is None else address.name
+
+
+def _variables(expression: Expression) -> Iterator[str]:
+    return (term.name for term in observables(expression) if isinstance(term, FinalVariable))
 
 
 def _is(name: str, comparison: Comparison, value: int) -> Expression:

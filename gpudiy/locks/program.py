@@ -50,6 +50,11 @@ class Program:
     source: str  # what a person wrote
     variables: Mapping[str, SharedVariable] = field(default_factory=dict)
     parameters: Mapping[str, str] = field(default_factory=dict)  # of the PTX, and what a person calls them
+    ends: tuple[int, int] | None = None  # in CUDA C: the offsets before and after which the critical section stands
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.ends is not None
 
     @property
     def hole(self) -> int:

@@ -64,6 +64,7 @@ class Scenario:
     finals: tuple[str, tuple[int, ...]] | None = None
     undone: bool = False
     retries: bool = False  # also asked of a last thread whose first attempt fails
+    early: bool = False  # loads inside do not wait for the branch before them, as in figure 2.11
 
 
 HOLDER, TAKER, USER = Role.HOLDER, Role.TAKER, Role.USER
@@ -75,6 +76,11 @@ SCENARIOS = (
         Question.STALE_VALUE,
         (Part(HOLDER, (W("x", 1),), enters=None), Part(TAKER, (R("x"),), (0,))),
         retries=True,
+    ),
+    Scenario(
+        Question.STALE_VALUE,
+        (Part(HOLDER, (W("x", 1),), enters=None), Part(TAKER, (R("x"),), (0,))),
+        early=True,
     ),
     Scenario(
         Question.STALE_VALUE,
@@ -98,6 +104,7 @@ SCENARIOS = (
         ),
     ),
     Scenario(Question.LOST_UPDATE, (Part(USER, (I("x"),)), Part(USER, (I("x"),))), ("x", (1,)), retries=True),
+    Scenario(Question.LOST_UPDATE, (Part(USER, (I("x"),)), Part(USER, (I("x"),))), ("x", (1,)), early=True),
     Scenario(
         Question.LOST_UPDATE,
         (Part(HOLDER, (I("x"),), enters=None), Part(USER, (I("x"),)), Part(TAKER, (I("x"),))),

@@ -56,7 +56,8 @@ def _named_hole(program: Program, probe: Probe, source: str) -> Program:
     """The hole stands where a person put it, not where the kernel that calls the lock has it."""
     line = source.count("\n", 0, probe.entry) + 1
     column = probe.entry - source.rfind("\n", 0, probe.entry)
-    return program.replaced(program.hole, replace(program.statements[program.hole], line=line, column=column))
+    named = program.replaced(program.hole, replace(program.statements[program.hole], line=line, column=column))
+    return replace(named, ends=(probe.entry, probe.exit))
 
 
 def _compiled(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str:

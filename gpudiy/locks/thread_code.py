@@ -85,20 +85,23 @@ class ThreadCode:
 
 def thread_code(
     lock: Lock, turn: Turn, role: Role, section: Sequence[Operation], thread: int, path: Path | None = None,
-    shared: frozenset[str] = frozenset(),
+    shared: frozenset[str] = frozenset(), early: bool = False,
 ) -> ThreadCode:  # fmt: skip
-    """The code of a thread in its turn; `shared` are the variables in shared space."""
-    return _Writer(lock, turn, thread, shared, section).written(turn.path if path is None else path, role)
+    """The code of a thread in its turn; `shared` are the variables in shared space. With `early` the loads of its
+    critical section do not wait for the branch before them: compilers and hardware may do so.
+    """
+    return _Writer(lock, turn, thread, shared, section, early).written(turn.path if path is None else path, role)
 
 
 class _Writer:
     def __init__(
-        self, lock: Lock, turn: Turn, thread: int, shared: frozenset[str], section: Sequence[Operation]
+        self, lock: Lock, turn: Turn, thread: int, shared: frozenset[str], section: Sequence[Operation], early: bool
     ) -> None:
         self.lock = lock
         self.turn = turn
         self.shared = shared
         self.section = section
+        self.early = early
         self.code = ThreadCode(thread)
         self.variables = frozenset((*lock.variables, *(operation.variable for operation in section)))
         self.held: dict[int, str] = {}  # the register of each read
@@ -153,7 +156,7 @@ class _Writer:
         if operation.kind is not OperationKind.WRITE:
             read = self._register(ScalarType.S32)
             self.code.reads.append(read)
-            self._add(f"ld{cache}.s32 {read},{place}", guard)
+            self._add(f"ld{cache}.s32 {read},{place}", None if self.early else guard)
         if operation.kind is OperationKind.INCREMENT:
             value = self._register(ScalarType.S32)
             self._add(f"add.s32 {value},{read},1", guard)
