@@ -17,10 +17,15 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "lock": "ask whether a lock is right, by models and by experiment, and mend it",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
+    ("lock", "list"): "list the locks of the library",
+    ("lock", "tests"): "write the tests that ask whether a lock is right",
+    ("lock", "check"): "ask models and devices whether a lock is right",
+    ("lock", "fix"): "find the weakest changes that mend a lock, as diffs of its source",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"

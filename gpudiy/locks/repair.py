@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, cases, lock_test
 from gpudiy.locks.judgement import LOOKED_AT, Said, Word, say
 from gpudiy.locks.lock import Lock
@@ -113,6 +114,16 @@ class Repairer:
             else:
                 bad.append(self._raised(sites, chosen))
         return [self._repair(sites, chosen) for chosen in good]
+
+    def unsupported(self) -> str | None:
+        """Why a model gives the lock no meaning, if one does not: then there is nothing to mend by it."""
+        for case in self._cases(self.lock):
+            made = lock_test(case)
+            for model in self.models:
+                said = None if made is None else self._said(made.test, model)
+                if said is not None and said.word is Word.UNSUPPORTED:
+                    return said.reason
+        return None
 
     def smaller(self, repair: Repair) -> Iterator[Lock]:
         """The locks of all changes that are one step weaker than a repair."""
@@ -245,12 +256,13 @@ class Repairer:
 
     def _forbidden(self, case: Case, model: Model) -> bool:
         made = lock_test(case)
-        if made is None:
-            return True
-        key = (content_hash(made.test), model.name)
+        return made is None or self._said(made.test, model).word is Word.FORBIDDEN
+
+    def _said(self, test: Test, model: Model) -> Said:
+        key = (content_hash(test), model.name)
         if key not in self.said:
-            self.said[key] = say(made.test, model)
-        return self.said[key].word is Word.FORBIDDEN
+            self.said[key] = say(test, model)
+        return self.said[key]
 
 
 def _includes(one: Sequence[Strength | None], other: Sequence[Strength | None]) -> bool:
