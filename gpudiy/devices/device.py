@@ -9,7 +9,7 @@ from typing import Protocol
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
 from gpudiy.litmus.condition import Value
-from gpudiy.logs.record import Liveness
+from gpudiy.logs.record import Ending, Liveness
 
 Outcome = tuple[Value, ...]  # one value for each of `test.observed`, in that order
 
@@ -37,6 +37,7 @@ class Observation:
     seconds: float
     optcheck: str = ""
     optcheck_text: str = ""
+    incantation: Incantation | None = None  # as it was really used, where the device chose or changed something
 
     @property
     def iterations(self) -> int:
@@ -45,6 +46,10 @@ class Observation:
 
 class DeviceError(Exception):
     """The device failed at a test; `ending` of the record says how, the message says why."""
+
+    def __init__(self, message: str, ending: Ending = Ending.CRASHED) -> None:
+        super().__init__(message)
+        self.ending = ending
 
 
 class Device(Protocol):

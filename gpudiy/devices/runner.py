@@ -1,0 +1,176 @@
+"""`Runner`: runs tests on a device, one record each, whatever the device does.
+
+The iterations of a test are done in chunks of sizes that do not depend on chance, so that a run can stop early, tell
+how far it is and still give the same result for the same seed. A failure ends its test and is recorded; the device is
+opened again in a new process and the next test runs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from types import TracebackType
+
+from gpudiy.devices.device import Chip
+from gpudiy.devices.settings import RunSettings, derived_seed
+from gpudiy.devices.tally import Tally
+from gpudiy.devices.worker import OPENER, Worker, WorkerFailure
+from gpudiy.litmus import Test, content_hash
+from gpudiy.logs.record import Ending, Record
+
+BATCH = 32  # tests that are built together
+FIRST_CHUNK, LARGEST_CHUNK, GROWTH = 1 << 14, 1 << 20, 4  # iterations
+SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow
+SILENCE = 120.0  # seconds without an answer that make a hang, where no limit is given
+BUILD_LIMIT = 300.0  # seconds in which a batch is built
+GRACE = 0.5  # of the time limit: how much longer a chunk may take that was expected to be in time
+MOST_PROBES = 3  # times in a row that a device fails to open before it is given up
+
+Teller = Callable[[Test, int, int], None]  # a test, its iterations done, its sightings
+
+
+class Runner:
+    """A device and the process it lives in. Use it in a `with` block, or `close` it."""
+
+    def __init__(self, device: str, opener: str = OPENER, teller: Teller | None = None) -> None:
+        self._worker = Worker(device, opener)
+        self._teller = teller
+        self._chip = Chip(device, "")
+        self._prepared: set[str] = set()
+        self._failed_probes = 0
+
+    def __enter__(self) -> Runner:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._worker.kill()
+
+    @property
+    def chip(self) -> Chip:
+        """What the device said of itself when it was last opened."""
+        return self._chip
+
+    def open(self) -> Chip:
+        """The device, opened; raises `WorkerFailure` when it cannot be."""
+        if not self._worker.alive:
+            self._prepared.clear()
+            self._chip = self._worker.start()
+        return self._chip
+
+    def close(self) -> None:
+        self._worker.close()
+
+    def run(self, tests: Sequence[Test], settings: RunSettings) -> Iterator[Record]:
+        """A record of each test, in order. An interrupt keeps what the test in flight has counted so far."""
+        for start in range(0, len(tests), BATCH):
+            batch = tests[start : start + BATCH]
+            for position, test in enumerate(batch):
+                record, interrupt = self._run_one(test, batch[position:], settings)
+                if record is not None:
+                    yield record
+                if interrupt is not None:
+                    raise interrupt
+
+    def _run_one(
+        self, test: Test, batch: Sequence[Test], settings: RunSettings
+    ) -> tuple[Record | None, KeyboardInterrupt | None]:
+        tally = Tally(test, settings.incantations.of(test.name))
+        try:
+            self._reopen()
+            obstacle = self._worker.ask("obstacle", test, limit=SILENCE)
+            if obstacle is not None:
+                return tally.record(self._chip, settings, Ending.NOT_RUNNABLE, str(obstacle)), None
+            self._prepare(test, batch)
+            reason = self._measure(tally, settings)
+            ending = Ending.STOPPED if reason else Ending.FINISHED
+        except WorkerFailure as failure:
+            ending, reason = failure.ending, failure.reason
+            if ending is not Ending.BUILD_FAILED:
+                self._worker.kill()
+        except KeyboardInterrupt as interrupt:
+            self._worker.kill()
+            interrupted = tally.record(self._chip, settings, Ending.STOPPED, "interrupted")
+            return interrupted if tally.iterations else None, interrupt
+        return tally.record(self._chip, settings, ending, reason), None
+
+    def _reopen(self) -> None:
+        """Open the device again after a failure; one that stays away is given up."""
+        if self._failed_probes >= MOST_PROBES:
+            raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back in {MOST_PROBES} attempts")
+        try:
+            self.open()
+        except WorkerFailure as failure:
+            self._failed_probes += 1
+            self._worker.kill()
+            raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back: {failure.reason}") from None
+        self._failed_probes = 0
+
+    def _prepare(self, test: Test, batch: Sequence[Test]) -> None:
+        """Build the tests of the batch that are not yet built; if that fails, this test alone."""
+        if content_hash(test) in self._prepared:
+            return
+        runnable = [one for one in batch if self._worker.ask("obstacle", one, limit=SILENCE) is None]
+        if len(runnable) > 1:
+            with suppress(WorkerFailure):  # one of them is to blame: it will be found when its turn comes
+                self._build(runnable)
+                return
+            self._reopen()
+        self._build([test])
+
+    def _build(self, tests: Sequence[Test]) -> None:
+        try:
+            self._worker.ask("prepare", tuple(tests), limit=BUILD_LIMIT)
+        except WorkerFailure as failure:
+            if not failure.alive and failure.ending is not Ending.TIMEOUT:
+                failure.reason = f"while building: {failure.reason}"
+            raise
+        self._prepared.update(map(content_hash, tests))
+
+    def _measure(self, tally: Tally, settings: RunSettings) -> str:
+        """Run chunk after chunk; why it stopped early, if it did."""
+        start = time.monotonic()
+        number, size, took = 0, FIRST_CHUNK, 0.0
+        meaning = content_hash(tally.test)
+        incantation = tally.incantation
+        while tally.iterations < settings.iterations:
+            asked = min(size, settings.iterations - tally.iterations)
+            elapsed = time.monotonic() - start
+            if settings.limit is not None and tally.iterations and elapsed + took > settings.limit:
+                return f"time was up after {elapsed:.3g} s"
+            seed = derived_seed(settings.seed, meaning, number)
+            given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=_patience(settings, elapsed))
+            problem = tally.add(given, asked)
+            if problem:
+                raise WorkerFailure(Ending.CRASHED, problem)
+            sightings = tally.sightings()
+            if self._teller is not None:
+                self._teller(tally.test, tally.iterations, sightings)
+            reason = settings.until.satisfied(sightings, tally.iterations)
+            if reason and tally.iterations < settings.iterations:
+                return reason
+            took = time.monotonic() - start - elapsed
+            if took < SLOW_CHUNK and size < LARGEST_CHUNK:
+                size, took = GROWTH * size, GROWTH * took
+            number += 1
+        return ""
+
+
+def _patience(settings: RunSettings, elapsed: float) -> float:
+    if settings.limit is None:
+        return SILENCE
+    return max(1.0, settings.limit * (1 + GRACE) - elapsed)
+
+
+def run_tests(
+    tests: Sequence[Test], device: str, settings: RunSettings | None = None, opener: str = OPENER
+) -> list[Record]:
+    """The records of tests on a device, for use from Python."""
+    with Runner(device, opener) as runner:
+        return list(runner.run(tests, settings or RunSettings()))

@@ -1,0 +1,68 @@
+"""What runs in the process of a worker: open the device, then answer one request after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from importlib import import_module
+from multiprocessing.connection import Connection
+from typing import Any
+
+from gpudiy.devices.device import Device, DeviceError
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.logs.record import Ending
+
+LOOK_AT_PARENT = 2.0  # seconds
+
+
+def main() -> int:
+    number, name, opener = sys.argv[1:]
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    connection: Connection[Any, Any] = Connection(int(number))
+    module, function = opener.split(":")
+    answer, device = _answered(lambda: getattr(import_module(module), function)(name))
+    connection.send(("done", device.chip) if answer[0] == "done" else answer)
+    if answer[0] != "done":
+        return 0
+    with contextlib.suppress(EOFError, OSError):
+        serve(connection, device)
+    closing = getattr(device, "close", None)
+    if closing is not None:
+        closing()
+    return 0
+
+
+def serve(connection: Connection[Any, Any], device: Device) -> None:
+    """Answer requests until the other side hangs up."""
+    while True:
+        method, arguments = connection.recv()
+        answer, value = _answered(lambda: getattr(device, method)(*arguments))  # noqa: B023 - called at once
+        connection.send(("done", value) if answer[0] == "done" else answer)
+
+
+def _answered(work: Any) -> tuple[tuple[str, ...], Any]:
+    try:
+        return ("done",), work()
+    except DeviceError as error:
+        return ("failed", str(error.ending), str(error)), None
+    except LitmusError as error:
+        return ("unknown", error.message, error.hint or ""), None
+    except MemoryError as error:
+        return ("failed", str(Ending.OUT_OF_MEMORY), str(error) or "the memory of the host is used up"), None
+    except Exception as error:
+        return ("failed", str(Ending.CRASHED), f"{type(error).__name__}: {error}"), None
+
+
+def _leave_with_parent() -> None:
+    """A worker that waits for a device that hangs does not notice that nobody waits for it."""
+    parent = os.getppid()
+    while os.getppid() == parent:
+        time.sleep(LOOK_AT_PARENT)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

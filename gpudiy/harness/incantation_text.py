@@ -1,0 +1,152 @@
+"""Incantations by name, in files and in records.
+
+A name is `default`, `none`, `all`, or switches joined by `+`: `stress+sync+random`. A file is TOML: one field a line,
+and, after them, tables for single tests, `[test.SB]`, whose fields differ from those above.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from itertools import compress, product
+from pathlib import Path
+from typing import Any
+
+from gpudiy.harness.incantation import Incantation, StressPattern
+from gpudiy.litmus.errors import LitmusError, near_name
+
+SWITCHES = {
+    "stress": "memory_stress",
+    "bank": "bank_conflicts",
+    "sync": "synchronisation",
+    "random": "randomisation",
+}
+SUFFIX = ".toml"
+FIELDS = {entry.name: entry for entry in fields(Incantation)}
+TESTS = "test"
+
+
+@dataclass(frozen=True, slots=True)
+class IncantationBook:
+    """The settings for all tests, and those of single tests by name."""
+
+    name: str = "default"
+    common: Incantation = field(default_factory=Incantation)
+    single: Mapping[str, Incantation] = field(default_factory=dict)
+
+    def of(self, test: str) -> Incantation:
+        return self.single.get(test, self.common)
+
+
+def read_incantation(text: str) -> IncantationBook:
+    """The incantation of a name or a file; raises `LitmusError` when there is none."""
+    if text.endswith(SUFFIX) or "/" in text or Path(text).is_file():
+        return _read_file(Path(text))
+    return IncantationBook(text, named_incantation(text))
+
+
+def named_incantation(name: str) -> Incantation:
+    if name == "default":
+        return Incantation()
+    switched = {"none": [], "all": list(SWITCHES)}.get(name, name.split("+"))
+    for word in switched:
+        if word not in SWITCHES:
+            known = ["default", "none", "all", *SWITCHES]
+            hint = near_name(word, known) or f"names are {', '.join(known)}, switches joined by +, or a {SUFFIX} file"
+            raise LitmusError(f"there is no incantation {word!r}", hint=hint)
+    changes: dict[str, Any] = {switch: word in switched for word, switch in SWITCHES.items()}
+    return replace(Incantation(), **changes)
+
+
+def published_combinations() -> dict[str, Incantation]:
+    """The 16 combinations in the order of ASPLOS'15: stress, bank, sync and random count 8, 4, 2, 1."""
+    names = ["+".join(compress(SWITCHES, chosen)) or "none" for chosen in product((False, True), repeat=4)]
+    return {name: named_incantation(name) for name in names}
+
+
+def incantation_options(incantation: Incantation) -> tuple[tuple[str, str], ...]:
+    """Every field and its value as a record keeps them."""
+    return tuple((name, _value_text(getattr(incantation, name))) for name in FIELDS)
+
+
+def incantation_of(options: Iterable[tuple[str, str]]) -> Incantation:
+    """The incantation that a record was made with; options that are not of an incantation are passed over."""
+    table = {name: value for name, value in options if name in FIELDS}
+    text = "\n".join(f"{name} = {_toml(value)}" for name, value in table.items())
+    return _incantation(tomllib.loads(text), Incantation(), "record", {})
+
+
+def incantation_file(book: IncantationBook, comments: Iterable[str] = ()) -> str:
+    """The text of a file that `read_incantation` reads; a test lists what differs from the common settings."""
+    lines = [f"# {comment}".rstrip() for comment in comments]
+    lines += [f"{name} = {_toml(value):<8}  # {_meaning(name)}" for name, value in incantation_options(book.common)]
+    for test, incantation in book.single.items():
+        common = dict(incantation_options(book.common))
+        changed = [(name, value) for name, value in incantation_options(incantation) if common[name] != value]
+        lines += ["", f"[{TESTS}.{_key(test)}]", *(f"{name} = {_toml(value)}" for name, value in changed)]
+    return "\n".join(lines) + "\n"
+
+
+def _read_file(path: Path) -> IncantationBook:
+    try:
+        source = path.read_text(encoding="utf-8")
+        table = tomllib.loads(source)
+    except OSError as error:
+        raise LitmusError(f"cannot be read: {error.strerror}", path=str(path)) from None
+    except UnicodeDecodeError:
+        raise LitmusError("is not text in UTF-8", path=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise LitmusError(f"is not TOML: {error}", path=str(path)) from None
+    lines = {line.split("=")[0].strip(): number for number, line in enumerate(source.splitlines(), 1) if "=" in line}
+    tests = table.pop(TESTS, {})
+    if not isinstance(tests, dict) or not all(isinstance(entry, dict) for entry in tests.values()):
+        raise LitmusError(f"[{TESTS}.NAME] is a table for each test", path=str(path))
+    common = _incantation(table, Incantation(), str(path), lines)
+    single = {name: _incantation(entry, common, str(path), lines) for name, entry in tests.items()}
+    return IncantationBook(path.name, common, single)
+
+
+def _incantation(table: dict[str, Any], common: Incantation, path: str, lines: dict[str, int]) -> Incantation:
+    changes: dict[str, Any] = {}
+    for name, value in table.items():
+        try:
+            changes[name] = _checked(name, value)
+            replace(common, **{name: changes[name]})
+        except ValueError as error:
+            hint = near_name(name, list(FIELDS)) if name not in FIELDS else None
+            raise LitmusError(str(error), path=path, line=lines.get(name), column=1, hint=hint) from None
+    return replace(common, **changes)
+
+
+def _checked(name: str, value: object) -> object:
+    if name not in FIELDS:
+        raise ValueError(f"an incantation has no field {name!r}")
+    default = FIELDS[name].default
+    if isinstance(default, StressPattern):
+        if value not in list(StressPattern):
+            raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(StressPattern)}")
+        return StressPattern(str(value))
+    if isinstance(value, bool) is not isinstance(default, bool) or not isinstance(value, int):
+        wanted = "true or false" if isinstance(default, bool) else "a whole number"
+        raise ValueError(f"{name} is {value!r}, and must be {wanted}")
+    return value
+
+
+def _meaning(name: str) -> str:
+    metadata = FIELDS[name].metadata
+    span = "" if metadata["low"] is None else f" ({metadata['low']} to {metadata['high']})"
+    return f"{metadata['what']}{span}"
+
+
+def _value_text(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _toml(value: str) -> str:
+    return value if value in ("true", "false") or value.isdecimal() else f'"{value}"'
+
+
+def _key(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

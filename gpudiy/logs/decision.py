@@ -1,0 +1,110 @@
+"""The verdict of a record: what was observed, or what stands in the way of saying that nothing was.
+
+A weak outcome that a sound run has seen is observed. "Not observed" is only said of a run that could have seen it:
+every gate below stands between a harness that did nothing and that answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpudiy.logs.record import Ending, Record
+from gpudiy.logs.statistics import CONFIDENCE, Rate, rate, zero_bound
+
+UNCHANGED = "unchanged"  # optcheck: the binary is the test
+EVIDENCE = (Ending.FINISHED, Ending.STOPPED)
+ON = "true"
+
+
+class Verdict(StrEnum):
+    OBSERVED = "observed"
+    NOT_OBSERVED = "not observed"
+    DEAD = "dead harness"
+    FAILED = "failed"
+    NOT_RUNNABLE = "not runnable"  # the device cannot run this test as it is meant
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict with its reason; `rate` where something was seen, `bound` where nothing was."""
+
+    verdict: Verdict
+    reason: str = ""
+    rate: Rate | None = None
+    bound: float | None = None
+
+
+def decide_record(record: Record, confidence: float = CONFIDENCE) -> Decision:
+    """What a record says of the outcome its test asks for; for `forall`, of what would break it."""
+    if record.ending is Ending.NOT_RUNNABLE:
+        return Decision(Verdict.NOT_RUNNABLE, record.reason)
+    sightings = sightings_of(record)
+    problem = _failure(record, sightings)
+    if problem:
+        return Decision(Verdict.FAILED, problem)
+    problem = _miscount(record)
+    if problem:
+        return Decision(Verdict.DEAD, problem)
+    if sightings:
+        return Decision(Verdict.OBSERVED, rate=rate(sightings, record.iterations, confidence))
+    problem = _lifelessness(record)
+    if problem:
+        return Decision(Verdict.DEAD, problem)
+    return Decision(Verdict.NOT_OBSERVED, bound=zero_bound(record.iterations, confidence))
+
+
+def sightings_of(record: Record) -> int:
+    """Iterations that showed what the test asks for: what satisfies `exists`, what breaks `forall`."""
+    return record.negative if record.condition.startswith("forall") else record.positive
+
+
+def _failure(record: Record, sightings: int) -> str:
+    """Why the run is no evidence, if it is none."""
+    if record.ending not in EVIDENCE:
+        seen = f"; {sightings:,} sightings before that do not count" if sightings else ""
+        return f"{record.ending}{': ' if record.reason else ''}{record.reason}{seen}"
+    if record.optcheck not in ("", UNCHANGED):
+        return f"optcheck says {record.optcheck}: what ran is not the test"
+    return ""
+
+
+def _miscount(record: Record) -> str:
+    """The gate of the counts: they are whole, and what was counted is what was run."""
+    counts = [entry.count for entry in record.histogram]
+    if record.iterations < 1:
+        return "no iteration was done"
+    if min(record.positive, record.negative, *counts) < 0:
+        return "a count is below zero"
+    total = record.positive + record.negative
+    if total != record.iterations:
+        return f"the outcomes are {total:,}, the iterations {record.iterations:,}"
+    if counts and sum(counts) != record.iterations:
+        return f"the histogram sums to {sum(counts):,}, the iterations are {record.iterations:,}"
+    marked = sum(entry.count for entry in record.histogram if entry.weak)
+    if counts and marked != record.positive:
+        return f"the marked outcomes of the histogram are {marked:,}, the positive iterations {record.positive:,}"
+    return ""
+
+
+def _lifelessness(record: Record) -> str:
+    """The gate of liveness: threads that never met nor overlapped, and stress that did nothing, prove nothing."""
+    liveness = record.liveness
+    if liveness is None:
+        return ""  # published logs do not tell
+    if not liveness.meetings and not liveness.overlaps and not _alone(record):
+        given_up = f"; {liveness.timeouts:,} meetings were given up" if liveness.timeouts else ""
+        return f"no two threads were ever seen running at the same time{given_up}"
+    if dict(record.options).get("memory_stress") == ON and not liveness.stress_accesses:
+        return "memory stress is on, and not one stressing access was made"
+    return ""
+
+
+def _alone(record: Record) -> bool:
+    """Whether the test has one thread only, which has nobody to meet."""
+    from gpudiy.litmus import LitmusError, read_test
+
+    try:
+        return bool(record.text) and len(read_test(record.text).threads) == 1
+    except LitmusError:
+        return False

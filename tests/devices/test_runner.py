@@ -1,0 +1,147 @@
+"""Runs survive whatever a device does, and record it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_devices import OPENER, fake_test
+
+from gpudiy.devices.runner import Runner, run_tests
+from gpudiy.devices.settings import RunSettings, derived_seed
+from gpudiy.devices.stop_rule import StopRule, parse_stop_rule
+from gpudiy.devices.worker import Worker, WorkerFailure
+from gpudiy.litmus import LitmusError, content_hash
+from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.record import Ending, Record
+
+SETTINGS = RunSettings(iterations=20_000, limit=2.0)
+
+
+def run(*names: str, settings: RunSettings = SETTINGS, device: str = "fake") -> list[Record]:
+    return run_tests([fake_test(name) for name in names], device, settings, OPENER)
+
+
+def test_a_sound_run() -> None:
+    (record,) = run("SB")
+    assert record.ending is Ending.FINISHED
+    assert record.iterations == 20_000 == sum(entry.count for entry in record.histogram)
+    assert record.positive + record.negative == record.iterations
+    assert 0 < record.positive < 100
+    assert [entry.outcome for entry in record.histogram if entry.weak] == ["0:r2=0; 1:r2=0;"]
+    assert record.hash == content_hash(fake_test("SB"))
+    assert (record.device, record.chip, record.driver, record.seed) == ("fake", "fake chip", "1.0", 0)
+    assert dict(record.options)["memory_stress"] == "true"
+    assert decide_record(record).verdict is Verdict.OBSERVED
+
+
+@pytest.mark.parametrize(
+    ("fault", "ending", "reason"),
+    [
+        ("hang", Ending.TIMEOUT, "no answer for 3 s"),
+        ("exit", Ending.CRASHED, "ended with exit code 7: something terrible"),
+        ("segfault", Ending.CRASHED, "was killed by SIGSEGV"),
+        ("lost", Ending.DEVICE_LOST, "the bus does not answer"),
+        ("memory", Ending.OUT_OF_MEMORY, "memory"),
+        ("error", Ending.CRASHED, "ZeroDivisionError: division by zero"),
+        ("miscount", Ending.CRASHED, "16,383 outcomes of 16,384 iterations"),
+        ("misshapen", Ending.CRASHED, "an outcome that is not one of this test"),
+        ("impossible", Ending.NOT_RUNNABLE, "too many threads"),
+        ("crash-in-build", Ending.CRASHED, "while building: the worker was killed by SIGSEGV"),
+        ("bad-build", Ending.BUILD_FAILED, "line 3 does not compile"),
+    ],
+)
+def test_faults_are_survived_and_recorded(fault: str, ending: Ending, reason: str) -> None:
+    before, faulty, after = run("strong", fault, "SB")
+    assert (faulty.test, faulty.ending) == (fault, ending)
+    assert reason in faulty.reason
+    assert decide_record(faulty).verdict in (Verdict.FAILED, Verdict.NOT_RUNNABLE)
+    assert decide_record(before).verdict is Verdict.NOT_OBSERVED
+    assert decide_record(after).verdict is Verdict.OBSERVED
+    assert after.iterations == 20_000
+
+
+def test_all_faults_in_one_run() -> None:
+    names = ["exit", "SB.1", "segfault", "crash-in-build", "SB.2", "lost", "bad-build", "SB.3", "memory", "strong"]
+    records = run(*names)
+    assert [record.test for record in records] == names
+    assert [record.test for record in records if record.ending is Ending.FINISHED] == ["SB.1", "SB.2", "SB.3", "strong"]
+
+
+def test_a_device_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
+    names = ["SB", "lost", *(f"SB.{number}" for number in range(5))]
+    records = run(*names, device=f"fake:{tmp_path / 'opened'}")
+    assert [record.ending for record in records] == [Ending.FINISHED] + 6 * [Ending.DEVICE_LOST]
+    assert "did not come back: the card is gone" in records[2].reason
+    assert "in 3 attempts" in records[-1].reason
+    assert all(decide_record(record).verdict is Verdict.FAILED for record in records[1:])
+
+
+def test_a_device_that_does_not_open_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "opened").touch()
+    with pytest.raises(WorkerFailure, match="the card is gone"):
+        run("SB", device=f"fake:{tmp_path / 'opened'}")
+    with pytest.raises(WorkerFailure, match="no answer"):
+        Worker("fake:hang", OPENER).start(limit=1.0)
+
+
+def test_the_same_seed_gives_the_same_record() -> None:
+    one, other = run("SB", "SB.1"), run("SB.1", "SB")
+    assert [entry.histogram for entry in one] == [entry.histogram for entry in reversed(other)]
+    (changed,) = run("SB", settings=RunSettings(20_000, seed=1))
+    assert changed.histogram != one[0].histogram
+
+
+def test_seeds_follow_from_meaning_and_chunk() -> None:
+    seeds = {derived_seed(seed, text, chunk) for seed in (0, 1) for text in ("a", "b") for chunk in range(100)}
+    assert len(seeds) == 400
+    assert all(0 <= seed < 1 << 63 for seed in seeds)
+
+
+def test_time_is_up() -> None:
+    (record,) = run("strong-slow", settings=RunSettings(10**7, limit=1.0))
+    assert record.ending is Ending.STOPPED
+    assert "time was up" in record.reason
+    assert 0 < record.iterations == sum(entry.count for entry in record.histogram) < 10**7
+    assert decide_record(record).verdict is Verdict.NOT_OBSERVED
+
+
+def test_a_run_that_saw_nothing_alive_is_dead() -> None:
+    (record,) = run("strong-dead")
+    assert decide_record(record).verdict is Verdict.DEAD
+
+
+@pytest.mark.parametrize(("text", "sightings"), [("observed", 1), ("25", 25), ("confidence", 8)])
+def test_stop_rules(text: str, sightings: int) -> None:
+    (record,) = run("SB", settings=RunSettings(10**6, until=parse_stop_rule(text)))
+    assert record.ending is Ending.STOPPED
+    assert sightings <= record.positive
+    assert record.iterations == sum(entry.count for entry in record.histogram) < 10**6
+    (never,) = run("strong", settings=RunSettings(30_000, until=parse_stop_rule(text)))
+    assert never.ending is Ending.FINISHED and never.iterations == 30_000
+
+
+def test_confidence_is_what_it_says() -> None:
+    rule = StopRule(confident=True)
+    assert [bool(rule.satisfied(sightings, 10**6)) for sightings in (0, 1, 7, 8)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "often", "1.5"])
+def test_bad_stop_rules(text: str) -> None:
+    with pytest.raises(LitmusError):
+        parse_stop_rule(text)
+
+
+def test_what_is_not_a_run_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least 1 iteration"):
+        RunSettings(iterations=0)
+    with pytest.raises(ValueError, match="above 0 seconds"):
+        RunSettings(limit=0)
+
+
+def test_the_worker_is_gone_afterwards() -> None:
+    runner = Runner("fake", OPENER)
+    with runner:
+        process = runner._worker._process
+        assert process is not None and process.poll() is None
+    assert process.poll() == 0
