@@ -22,6 +22,7 @@ VERBS = {
     "completion": "print what a shell needs to complete verbs and options",
     "compare": "tell which chip is weaker than which, from their logs",
     "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
+    "lock": "ask whether a lock is right, by models and by experiment, and mend it",
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",
@@ -37,6 +38,10 @@ SUBVERBS = {
     ("campaign", "status"): "tell how far a campaign is",
     ("campaign", "run"): "do all work of a plan that is not done yet",
     ("campaign", "resume"): "go on with a campaign that was interrupted",
+    ("lock", "list"): "list the locks of the library",
+    ("lock", "tests"): "write the tests that ask whether a lock is right",
+    ("lock", "check"): "ask models and devices whether a lock is right",
+    ("lock", "fix"): "find the weakest changes that mend a lock, as diffs of its source",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
