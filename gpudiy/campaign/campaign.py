@@ -50,6 +50,14 @@ class Campaign:
             found[name] = read_incantation(str(beside) if _is_file(beside) else name)
         return found
 
+    def list_tests(self) -> Path:
+        """A file of the paths of the tests, which every verb takes as `@FILE`."""
+        path = self.plan.directory / "tests.list"
+        part = path.with_name(f".{path.name}.part")
+        part.write_text("".join(f"{test.path.resolve()}\n" for test in self.tests), encoding="utf-8")
+        part.replace(path)
+        return path
+
     def run(self, execute: Execute) -> Iterator[Step]:
         """Do all rounds, giving back each unit when its record is kept."""
         knowledge = Knowledge()

@@ -52,9 +52,9 @@ class Unit:
         return f"{self.test.hash}-{self.work}"
 
     def stamped(self, record: Record) -> Record:
-        """The record of this unit, which tells that it is."""
+        """The record of this unit, which tells that it is, and names the device as the plan does."""
         options = (*record.options, (ROUND, str(self.group.round)), (WORK, self.work))
-        return replace(record, options=options, seed=self.group.seed)
+        return replace(record, options=options, seed=self.group.seed, device=self.group.device)
 
 
 def unit_key(record: Record) -> str:

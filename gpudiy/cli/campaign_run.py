@@ -91,6 +91,7 @@ def _stages(campaign: Campaign, arguments: Namespace) -> int:
         watched = progress(campaign.tests, "tests decided", quiet)
         for _ in zip(decided(plan, campaign.tests, arguments.jobs), watched, strict=False):
             pass
+    code = _build(campaign, arguments) if plan.build.architectures else 0
     watch = _Watch(quiet)
     for step in campaign.run(_executor(arguments)):
         watch.tell(step)
@@ -98,8 +99,27 @@ def _stages(campaign: Campaign, arguments: Namespace) -> int:
     for problem in campaign.problems:
         say(problem)
     _summarise(campaign)
-    code = _conform(campaign, arguments) if arguments.ci else 0
+    if arguments.ci:
+        code = max(code, _conform(campaign, arguments))
     return max(code, _report(campaign, arguments)) if plan.report and plan.run.devices else code
+
+
+def _build(campaign: Campaign, arguments: Namespace) -> int:
+    """Build for the architectures of the plan; that some tests are refused is a result and no failure."""
+    from gpudiy.cli import FAILED, run_verb
+
+    plan = campaign.plan
+    quiet = ["-q"] * arguments.quiet
+    words = [
+        f"@{campaign.list_tests()}",
+        "--arch",
+        ",".join(plan.build.architectures),
+        "-j",
+        str(arguments.jobs),
+        *quiet,
+    ]
+    code = run_verb("build", [*words, "-o", str(plan.directory / "built")])
+    return FAILED if code == FAILED else 0
 
 
 def _executor(arguments: Namespace) -> Execute:
