@@ -95,10 +95,11 @@ class Linker:
 
     def _readers(self, expected: ExpectedAccess, value: int) -> list[Link]:
         found: dict[int, Link] = {}
-        for alternative in self.values.alternatives(value):
+        choices = self.values.alternatives(value) if expected.conditional else {value}
+        for alternative in choices:
             for part in self._narrowed(expected, alternative):
                 node = self.values.node(part)
-                if node[0] == "loaded" and isinstance(node[2], int):
+                if node[0] == "loaded" and isinstance(node[2], int) and self.inside(node[1]):
                     found.setdefault(node[1], Link(node[1], node[2]))
         return list(found.values())
 
