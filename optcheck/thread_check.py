@@ -122,9 +122,10 @@ class ThreadCheck:
         if effects and atomics:
             why = f"the {expected.kind}s of the threads of a warp became one"
             return self._finding(Verdict.MERGED, why, [*sorted(effects), *atomics], [expected.index])
-        if any(node[0] in ("deep", "unknown") for node in nodes):
+        made_from = [index for index in atomics if self._may_be(expected, index)]
+        if made_from or any(node[0] == "deep" for node in nodes):
             why = f"what the {expected.kind} read or stored cannot be followed"
-            return self._finding(Verdict.UNVERIFIABLE, why, [anchor.index], [expected.index])
+            return self._finding(Verdict.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
         if any(self.instructions[index].space == "local" for index in atomics):
             return self._finding(Verdict.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
         forwarded = [
@@ -134,6 +135,13 @@ class ThreadCheck:
             why = f"the {expected.kind} is gone: its value is that of a store before it"
             return self._finding(Verdict.REMOVED, why, forwarded, [expected.index])
         return self._finding(Verdict.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
+
+    def _may_be(self, expected: ExpectedAccess, index: int) -> bool:
+        """Whether the value in question is made from what could be the very access."""
+        if expected.kind not in (AccessKind.LOAD, AccessKind.ATOMIC) or not self.linker.inside(index):
+            return False
+        linked = {link.index for link in self.links.values()}
+        return index not in linked and not difference(expected, self.instructions[index], self.mapping)
 
     def _aggregated(self, value: int) -> tuple[list[int], list[int]]:
         """Atomics that store something made of `value` and of a vote, and those votes."""

@@ -138,7 +138,7 @@ def hunt(architecture: str, count: int) -> tuple[int, int, list[str]]:
 def test_injected_faults_are_caught(architecture: str) -> None:
     clean, made, missed = hunt(architecture, 8)
     assert clean > 20 and made > 5 * clean
-    assert not missed
+    assert not missed, missed
 
 
 @pytest.mark.heavy
