@@ -252,17 +252,15 @@ class ThreadCheck:
         """Accesses before the first one that do the same to the same place."""
         if not linked:
             return []
-        block = self.graph.block_of[min(linked)]
-        same = {self._touched(index) for index in linked}
-        return [
-            index
-            for index in range(self.graph.starts[block], self.graph.ends[block])
-            if index not in region
-            and index not in linked
-            and self.instructions[index].touch is not None
-            and index < min(linked)
-            and self._touched(index) in same
+        first = min(linked)
+        start = self.graph.starts[self.graph.block_of[first]]
+        earlier = [
+            index for index in range(start, first) if self.instructions[index].touch is not None and index not in region
         ]
+        if not earlier:
+            return []
+        same = {self._touched(index) for index in linked}
+        return [index for index in earlier if self._touched(index) in same]
 
     def _touched(self, index: int) -> tuple[object, ...]:
         instruction = self.instructions[index]
