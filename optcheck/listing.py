@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from gpudiy.litmus.errors import LitmusError, near_name
+from optcheck.literal import PREFIX
 from optcheck.opcodes import OPCODES
 from optcheck.sass import SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
@@ -69,6 +70,12 @@ class SassFunction:
         if not name.startswith("0x"):
             return self.labels.get(name)
         return self._places.get(int(name, 16))
+
+    @cached_property
+    def literals(self) -> set[int]:
+        """The specification literals in the code."""
+        found = (instruction.literal for instruction in self.instructions)
+        return {literal for literal in found if literal is not None and literal >> 12 == PREFIX}
 
     @cached_property
     def _places(self) -> dict[int, int]:

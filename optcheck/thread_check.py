@@ -128,12 +128,6 @@ class ThreadCheck:
             return self._finding(Verdict.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
         if any(self.instructions[index].space == "local" for index in atomics):
             return self._finding(Verdict.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
-        forwarded = [
-            index for index, words in self.values.stored.items() if anchor.value in words and self.linker.inside(index)
-        ]
-        if expected.kind in (AccessKind.LOAD, AccessKind.ATOMIC) and forwarded:
-            why = f"the {expected.kind} is gone: its value is that of a store before it"
-            return self._finding(Verdict.REMOVED, why, forwarded, [expected.index])
         return self._finding(Verdict.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
 
     def _may_be(self, expected: ExpectedAccess, index: int) -> bool:
@@ -145,8 +139,8 @@ class ThreadCheck:
 
     def _aggregated(self, value: int) -> tuple[list[int], list[int]]:
         """Atomics that store something made of `value` and of a vote, and those votes."""
-        for index, words in self.values.stored.items():
-            parts = self.values.parts(*words)
+        for index in self.values.writes_memory:
+            parts = self.values.parts(*self.values.stored(index))
             touch = self.instructions[index].touch
             if touch in (Touch.REDUCE, Touch.ATOMIC) and value in parts:
                 nodes = map(self.values.node, parts)
