@@ -53,6 +53,8 @@ def check_function(function: SassFunction, test: Test | None = None, architectur
         specification = specify(test)
         if specification.problem:
             return _unverifiable(function, architecture, test, specification.problem)
+    elif not function.literals:
+        return None
     values = Values(Graph(function))
     clusters = find_clusters(values)
     if test is None:

@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from gpudiy.litmus.errors import LitmusError, near_name
+from optcheck.literal import PREFIX
 from optcheck.opcodes import OPCODES
 from optcheck.sass import SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
@@ -41,7 +42,7 @@ class SassError(LitmusError):
     """A listing that cannot be read, with its line and a caret."""
 
 
-@dataclass(slots=True)
+@dataclass
 class SassFunction:
     """The code of one function: instructions with the lines they stand on, labels and where branches go.
 
@@ -53,7 +54,7 @@ class SassFunction:
     architecture: str
     instructions: list[SassInstruction] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    addresses: list[int | None] = field(default_factory=list)
+    heads: list[str] = field(default_factory=list)  # `/*0a10`, what stands before an instruction
     labels: dict[str, int] = field(default_factory=dict)
     named_targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
@@ -68,24 +69,33 @@ class SassFunction:
     def _place(self, name: str) -> int | None:
         if not name.startswith("0x"):
             return self.labels.get(name)
-        address = int(name, 16)
-        try:
-            return self.addresses.index(address)
-        except ValueError:
-            return None
+        return self._places.get(int(name, 16))
+
+    @cached_property
+    def literals(self) -> set[int]:
+        """The specification literals in the code."""
+        found = (instruction.literal for instruction in self.instructions)
+        return {literal for literal in found if literal is not None and literal >> 12 == PREFIX}
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The instructions by their addresses."""
+        found = {}
+        for index, head in enumerate(self.heads):
+            _, _, digits = head.rpartition("/*")
+            if digits:
+                found[int(digits, 16)] = index
+        return found
 
     def shown(self, index: int) -> str:
         """An instruction as a message shows it: its line in the listing and its text."""
         return f"{self.lines[index]}: {self.instructions[index].text}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What one line holds."""
-
-    address: int | None
-    instruction: SassInstruction
-    targets: tuple[str, ...] | None
+Targets = tuple[str, ...] | None
+_Line = tuple[bool, SassInstruction, Targets]  # whether a line has an address, and what stands there
+_PLAIN: dict[str, SassInstruction] = {}  # what stands behind an address and goes nowhere, by its text
+_KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # code that was read before, by its text
 
 
 def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
@@ -101,19 +111,30 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
     architecture = ""
     current = SassFunction("", "")
     functions = [current]
+    plain = _PLAIN.get
     for number, line in enumerate(text.split("\n"), 1):
+        head, _, code = line.partition("*/")
+        known = plain(code)
+        if known is not None:  # most lines: code that was met before, at another address
+            current.instructions.append(known)
+            current.lines.append(number)
+            current.heads.append(head)
+            continue
         try:
-            read = _read_line(line)
+            read = _read_quickly(line) or _read_line(line)
         except SassSyntax as error:
             raise SassError(error.message, path=path, line=number, column=error.column, source=line) from None
-        if isinstance(read, _Line):
-            if read.targets is not None:
-                current.named_targets[len(current.instructions)] = read.targets
-            current.instructions.append(read.instruction)
-            current.lines.append(number)
-            current.addresses.append(read.address)
-        elif read is None:
+        if read is None:
             continue
+        if len(read) == 3:
+            instruction, targets = read[1:]
+            if targets is not None:
+                current.named_targets[len(current.instructions)] = targets
+            elif read[0]:
+                _PLAIN[code] = instruction
+            current.instructions.append(instruction)
+            current.lines.append(number)
+            current.heads.append(head)
         elif read[0] == "function":
             if read[1] != current.name:
                 current = SassFunction(read[1], architecture)
@@ -127,7 +148,27 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
     return functions
 
 
-@lru_cache(1 << 18)
+def _read_quickly(line: str) -> _Line | None:
+    """The line of an instruction that was met before at another address, perhaps with another target."""
+    start = line.find("/*")
+    if start < 0 or line[:start].strip():
+        return None
+    end = line.find("*/", start)
+    code = line[end + 2 :]
+    if code.endswith("*/"):
+        code = code[: code.rfind("/*")]
+    targets = None
+    label = code.find("`(")
+    if label >= 0:
+        close = code.find(")", label)
+        targets = (code[label + 2 : close],)
+        code = f"{code[:label]}`(.L){code[close + 1 :]}"
+    known = _KNOWN.get(code)
+    if known is None:
+        return None
+    return False, known[0], targets or known[1]
+
+
 def _read_line(line: str) -> _Line | tuple[str, str] | None:
     """An instruction, or ("function" | "label" | "architecture", its name), or nothing."""
     address = ADDRESS.match(line)
@@ -145,7 +186,12 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     code = COMMENT.sub("", code).strip().strip("{};").strip()
     if not code:
         return None
-    return _Line(int(address[1], 16) if address else None, *_instruction(line, code, listed))
+    instruction, targets = _instruction(line, code, listed)
+    if address and "`(" in line and not listed:
+        _KNOWN[LABEL_OPERAND.sub("`(.L)", ENCODING.sub("", line[start:]))] = (instruction, None)
+    elif address and not listed:
+        _KNOWN[ENCODING.sub("", line[start:])] = (instruction, targets)
+    return address is not None and not listed, instruction, targets
 
 
 def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
@@ -171,8 +217,8 @@ def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[Sa
     return instruction, targets
 
 
-def _other_line(line: str) -> tuple[str, str] | bool | None:
-    """What a line without an address is; False if it can only be an instruction."""
+def _other_line(line: str) -> tuple[str, str] | None:
+    """What a line without an address is; ("instruction", "") if it can only be that."""
     function = FUNCTION.match(line)
     if function:
         return "function", function[1] or function[2] or function[3]
@@ -235,5 +281,5 @@ def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFu
             function.named_targets[number] = targets
         function.instructions.append(instruction)
         function.lines.append(number + 1)
-        function.addresses.append(number * step)
+        function.heads.append(f"/*{number * step:04x}")
     return function

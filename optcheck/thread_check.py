@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from gpudiy.litmus.instruction import Barrier, Immediate
 from optcheck.linking import Anchor, Link, Linker
@@ -121,23 +122,25 @@ class ThreadCheck:
         if effects and atomics:
             why = f"the {expected.kind}s of the threads of a warp became one"
             return self._finding(Verdict.MERGED, why, [*sorted(effects), *atomics], [expected.index])
-        if any(node[0] in ("deep", "unknown") for node in nodes):
+        made_from = [index for index in atomics if self._may_be(expected, index)]
+        if made_from or any(node[0] == "deep" for node in nodes):
             why = f"what the {expected.kind} read or stored cannot be followed"
-            return self._finding(Verdict.UNVERIFIABLE, why, [anchor.index], [expected.index])
+            return self._finding(Verdict.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
         if any(self.instructions[index].space == "local" for index in atomics):
             return self._finding(Verdict.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
-        forwarded = [
-            index for index, words in self.values.stored.items() if anchor.value in words and self.linker.inside(index)
-        ]
-        if expected.kind in (AccessKind.LOAD, AccessKind.ATOMIC) and forwarded:
-            why = f"the {expected.kind} is gone: its value is that of a store before it"
-            return self._finding(Verdict.REMOVED, why, forwarded, [expected.index])
         return self._finding(Verdict.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
+
+    def _may_be(self, expected: ExpectedAccess, index: int) -> bool:
+        """Whether the value in question is made from what could be the very access."""
+        if expected.kind not in (AccessKind.LOAD, AccessKind.ATOMIC) or not self.linker.inside(index):
+            return False
+        linked = {link.index for link in self.links.values()}
+        return index not in linked and not difference(expected, self.instructions[index], self.mapping)
 
     def _aggregated(self, value: int) -> tuple[list[int], list[int]]:
         """Atomics that store something made of `value` and of a vote, and those votes."""
-        for index, words in self.values.stored.items():
-            parts = self.values.parts(*words)
+        for index in self.values.writes_memory:
+            parts = self.values.parts(*self.values.stored(index))
             touch = self.instructions[index].touch
             if touch in (Touch.REDUCE, Touch.ATOMIC) and value in parts:
                 nodes = map(self.values.node, parts)
@@ -182,7 +185,7 @@ class ThreadCheck:
             key = None if guard is None else (self.values.register(guard.name, link.index), guard.negated)
             guards.setdefault(key, expected)
             block, end = self.graph.block_of[link.index], self.graph.block_of[self.linker.end]
-            if block not in (0, end) and self.graph.avoidable(0, block, end):
+            if not self.graph.dominates(block, end):
                 why = f"access {expected.position} is not on every path to its specification"
                 yield self._finding(Verdict.UNVERIFIABLE, why, [link.index], [expected.index])
         if len(guards) > 1:
@@ -195,39 +198,33 @@ class ThreadCheck:
                 [one.index for one in accesses],
             )
 
-    def _region(self) -> list[int]:
+    @cached_property
+    def region(self) -> list[int]:
         """The instructions from the first access to the last, or to the specification where its end is known."""
-        linked = [link.index for link in self.links.values()]
+        linked = sorted({link.index for link in self.links.values()})
         if not linked:
             return []
-        blocks = {self.graph.block_of[index] for index in linked}
-        if self.linker.stored:
-            blocks.add(self.graph.block_of[self.linker.end])
-        if len(blocks) == 1:
-            last = self.linker.end if self.linker.stored else max(linked)
-            return list(range(min(linked), last + 1))
         lasts = [*linked, self.linker.end] if self.linker.stored else linked
-        before = set().union(*(self.graph.ancestors(self.graph.block_of[index]) for index in lasts)) | blocks
-        between = [
-            block
-            for block in sorted(before)
-            if block in blocks or any(self.graph.block_of[index] in self.graph.ancestors(block) for index in linked)
-        ]
-        return [
-            index
-            for block in between
-            for index in range(self.graph.starts[block], self.graph.ends[block])
-            if index in linked
-            or (
-                any(self.graph.precedes(one, index) for one in linked)
-                and any(self.graph.precedes(index, one) for one in lasts)
-            )
-        ]
+        block_of, graph = self.graph.block_of, self.graph
+        blocks = {block_of[index] for index in linked}
+        before = set().union(*(graph.ancestors(block_of[index]) for index in {*lasts})) | {block_of[i] for i in lasts}
+        found: list[int] = []
+        for block in sorted(before):
+            entered = not blocks.isdisjoint(graph.ancestors(block))
+            if not entered and block not in blocks:
+                continue
+            start, end = graph.starts[block], graph.ends[block]
+            if not entered:
+                start = next(index for index in linked if block_of[index] == block)
+            if not any(block in graph.ancestors(block_of[index]) for index in lasts):
+                end = max(index for index in lasts if block_of[index] == block) + 1
+            found += range(start, end)
+        return found
 
     def _neighbours(self) -> Iterator[Finding]:
         linked = {link.index for link in self.links.values()}
         anchors = {anchor.index for anchor in self.cluster}
-        region = self._region()
+        region = self.region
         foreign = []
         for index in region:
             instruction = self.instructions[index]
@@ -249,17 +246,15 @@ class ThreadCheck:
         """Accesses before the first one that do the same to the same place."""
         if not linked:
             return []
-        block = self.graph.block_of[min(linked)]
-        same = {self._touched(index) for index in linked}
-        return [
-            index
-            for index in range(self.graph.starts[block], self.graph.ends[block])
-            if index not in region
-            and index not in linked
-            and self.instructions[index].touch is not None
-            and index < min(linked)
-            and self._touched(index) in same
+        first = min(linked)
+        start = self.graph.starts[self.graph.block_of[first]]
+        earlier = [
+            index for index in range(start, first) if self.instructions[index].touch is not None and index not in region
         ]
+        if not earlier:
+            return []
+        same = {self._touched(index) for index in linked}
+        return [index for index in earlier if self._touched(index) in same]
 
     def _touched(self, index: int) -> tuple[object, ...]:
         instruction = self.instructions[index]
@@ -318,7 +313,7 @@ class ThreadCheck:
         """The fences of the thread in the SASS, by the number of accesses before them."""
         linked = [link.index for link in self.links.values()]
         found: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
-        candidates = self._region()
+        candidates = self.region
         if linked:
             candidates = [
                 *self._run_up(min(linked, key=lambda one: sum(self.graph.precedes(o, one) for o in linked))),

@@ -29,6 +29,7 @@ VERBS = {
     "table": "print what chips showed as a table",
     "report": "make a page of what chips showed, to look at and to look things up in",
     "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
+    "optcheck": "prove from SASS that compiled tests still are the tests",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
