@@ -1,4 +1,4 @@
-"""`SassInstruction`: one instruction of a listing, whatever architecture it is for, and what it reads, writes and does."""
+"""`SassInstruction`: one instruction of a listing, of any architecture, and what it reads, writes and does."""
 
 from __future__ import annotations
 
@@ -143,6 +143,16 @@ class SassInstruction:
     @cached_property
     def ends(self) -> bool:
         return self.opcode in ENDS
+
+    @cached_property
+    def joins(self) -> bool:
+        """sm_35 joins threads with a suffix, as in `NOP.S`: it goes on where SSY said."""
+        return "S" in self.modifiers and self.opcode in ("NOP", "MOV", "ST", "LD", "IADD", "TEXDEPBAR")
+
+    @cached_property
+    def leaves(self) -> bool:
+        """Whether what runs next need not be the next instruction."""
+        return self.is_jump or self.ends or self.joins
 
     @cached_property
     def words(self) -> int:

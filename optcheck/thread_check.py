@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from gpudiy.litmus.instruction import Barrier, Immediate
 from optcheck.linking import Anchor, Link, Linker
@@ -182,7 +183,7 @@ class ThreadCheck:
             key = None if guard is None else (self.values.register(guard.name, link.index), guard.negated)
             guards.setdefault(key, expected)
             block, end = self.graph.block_of[link.index], self.graph.block_of[self.linker.end]
-            if block not in (0, end) and self.graph.avoidable(0, block, end):
+            if not self.graph.dominates(block, end):
                 why = f"access {expected.position} is not on every path to its specification"
                 yield self._finding(Verdict.UNVERIFIABLE, why, [link.index], [expected.index])
         if len(guards) > 1:
@@ -195,39 +196,33 @@ class ThreadCheck:
                 [one.index for one in accesses],
             )
 
-    def _region(self) -> list[int]:
+    @cached_property
+    def region(self) -> list[int]:
         """The instructions from the first access to the last, or to the specification where its end is known."""
-        linked = [link.index for link in self.links.values()]
+        linked = sorted({link.index for link in self.links.values()})
         if not linked:
             return []
-        blocks = {self.graph.block_of[index] for index in linked}
-        if self.linker.stored:
-            blocks.add(self.graph.block_of[self.linker.end])
-        if len(blocks) == 1:
-            last = self.linker.end if self.linker.stored else max(linked)
-            return list(range(min(linked), last + 1))
         lasts = [*linked, self.linker.end] if self.linker.stored else linked
-        before = set().union(*(self.graph.ancestors(self.graph.block_of[index]) for index in lasts)) | blocks
-        between = [
-            block
-            for block in sorted(before)
-            if block in blocks or any(self.graph.block_of[index] in self.graph.ancestors(block) for index in linked)
-        ]
-        return [
-            index
-            for block in between
-            for index in range(self.graph.starts[block], self.graph.ends[block])
-            if index in linked
-            or (
-                any(self.graph.precedes(one, index) for one in linked)
-                and any(self.graph.precedes(index, one) for one in lasts)
-            )
-        ]
+        block_of, graph = self.graph.block_of, self.graph
+        blocks = {block_of[index] for index in linked}
+        before = set().union(*(graph.ancestors(block_of[index]) for index in {*lasts})) | {block_of[i] for i in lasts}
+        found: list[int] = []
+        for block in sorted(before):
+            entered = not blocks.isdisjoint(graph.ancestors(block))
+            if not entered and block not in blocks:
+                continue
+            start, end = graph.starts[block], graph.ends[block]
+            if not entered:
+                start = next(index for index in linked if block_of[index] == block)
+            if not any(block in graph.ancestors(block_of[index]) for index in lasts):
+                end = max(index for index in lasts if block_of[index] == block) + 1
+            found += range(start, end)
+        return found
 
     def _neighbours(self) -> Iterator[Finding]:
         linked = {link.index for link in self.links.values()}
         anchors = {anchor.index for anchor in self.cluster}
-        region = self._region()
+        region = self.region
         foreign = []
         for index in region:
             instruction = self.instructions[index]
@@ -318,7 +313,7 @@ class ThreadCheck:
         """The fences of the thread in the SASS, by the number of accesses before them."""
         linked = [link.index for link in self.links.values()]
         found: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
-        candidates = self._region()
+        candidates = self.region
         if linked:
             candidates = [
                 *self._run_up(min(linked, key=lambda one: sum(self.graph.precedes(o, one) for o in linked))),
