@@ -60,7 +60,8 @@ def placed_tests(draw: st.DrawFn) -> Test:
         placements.append(fresh if other is None else (*fresh[:level], *other[level:]))
     names = " | ".join(f"P{number}" for number in range(threads))
     rows = " | ".join("ld.cg.s32 r0,[x]" for _ in range(threads))
-    text = f"GPU_PTX any\n{{ }}\n{names} ;\n{rows} ;\nscopeTree (device (kernel (cta {names.replace('|', '')})))\nx: global\nexists (0:r0=1)"
+    tree = f"(device (kernel (cta {names.replace('|', '')})))"
+    text = f"GPU_PTX any\n{{ }}\n{names} ;\n{rows} ;\nscopeTree {tree}\nx: global\nexists (0:r0=1)"
     from dataclasses import replace
 
     return replace(read_test(text), scope_tree=ScopeTree.of(placements))
@@ -184,9 +185,8 @@ def test_roles_change_from_round_to_round(probe: ctypes.CDLL) -> None:
     ],
 )
 def test_impossible_placements_are_told(tree: str, limits: Limits, why: str) -> None:
-    test = read_test(
-        f"GPU_PTX SB\n{{ }}\nP0 | P1 ;\nst.cg.s32 [x],1 | ld.cg.s32 r0,[x] ;\nscopeTree {tree}\nx: global\nexists (1:r0=1)"
-    )
+    program = "GPU_PTX SB\n{ }\nP0 | P1 ;\nst.cg.s32 [x],1 | ld.cg.s32 r0,[x] ;\n"
+    test = read_test(f"{program}scopeTree {tree}\nx: global\nexists (1:r0=1)")
     with pytest.raises(Impossible, match=why):
         plan_launch(shape_of(test), Incantation(), limits)
 
