@@ -94,8 +94,7 @@ def has_partner(program: Program, event: Event) -> bool:
 
 def has_sequential_partner(program: Program, event: Event) -> bool:
     return any(
-        other.sequential and other.thread != event.thread and mutual(program, event, other)
-        for other in program.events
+        other.sequential and other.thread != event.thread and mutual(program, event, other) for other in program.events
     )
 
 

@@ -34,9 +34,7 @@ class ManyViews(Replay):
         self.publishing = [self._releases_of(event) if event.writes and event.strong else [] for event in events]
         self.partners = {
             one.number: _bits(
-                other.number
-                for other in events
-                if other.thread != one.thread and may_synchronise(program, one, other)
+                other.number for other in events if other.thread != one.thread and may_synchronise(program, one, other)
             )
             for one in events
             if one.releases
