@@ -1,19 +1,19 @@
-"""`sim:PROFILE`: a simulated GPU for teaching, demonstrations and tests; everything it gives says that it is simulated."""
+"""`sim:PROFILE`: a simulated GPU for teaching, demonstrations and tests; all it gives says that it is simulated."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
-from gpudiy.devices.opening import Listing
 from gpudiy.devices.simulation.arithmetic import CannotCompute
 from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
 from gpudiy.devices.simulation.counting import Counter
 from gpudiy.devices.simulation.many_views import many_views
 from gpudiy.devices.simulation.moment import NeverEnds, Timetable
 from gpudiy.devices.simulation.obstacles import find_obstacle
-from gpudiy.devices.simulation.profile import PROFILES, Family, Profile, find_profile
+from gpudiy.devices.simulation.profile import Family, Profile, find_profile
 from gpudiy.devices.simulation.program import Program
 from gpudiy.devices.simulation.replay import Replay, SingleMemory
 from gpudiy.devices.simulation.single_memory import interleaving, single_memory
@@ -21,6 +21,10 @@ from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
 from gpudiy.logs.record import Liveness
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 CHUNK = 1 << 16  # instances drawn at once; a run is the beginning of an endless series of chunks
 PATIENCE = 64  # chunks in a row in which no instance ended, before a test is given up
@@ -90,54 +94,41 @@ class Run:
         self.meetings = self.overlaps = self.stressed = 0
 
     def count(self, iterations: int) -> dict[Outcome, int]:
-        import numpy as np
-
+        """The outcomes of the first so many instances that ended."""
         found: dict[Outcome, int] = {}
         done = number = barren = 0
         while done < iterations:
             chunk = self.clock.draw((self.seed, number), CHUNK)
+            codes = self.counter.codes(chunk.times, CHUNK)
             number += 1
-            codes = self.counter.codes(chunk.times) if chunk.times else np.zeros(CHUNK, np.int64)
-            counts = self.counter.outcomes(chunk.times, codes)
-            used = np.ones(CHUNK, np.bool_)
-            given_up = [code for code in counts if self.counter.known[code] is None]
-            if given_up:
-                used = ~np.isin(codes, given_up)
-            left = iterations - done
-            if left < CHUNK and np.count_nonzero(used) > left:
-                used &= np.cumsum(used) <= left
-            if not used.all():
-                counts = self.counter.outcomes(chunk.times, codes[used]) if used.any() else {}
-            for code, times in counts.items():
-                outcome = self.counter.known[code]
-                assert outcome is not None
-                found[outcome] = found.get(outcome, 0) + times
-            gained = sum(counts.values())
-            done += gained
-            self.discarded += 0 if left < CHUNK and gained == left else CHUNK - gained
-            barren = 0 if gained else barren + 1
+            before, place = done, 0
+            while place < CHUNK and done < iterations:
+                part = slice(place, min(CHUNK, place + iterations - done))
+                done += self._take(chunk, codes, part, found)
+                place = part.stop
+            barren = 0 if done > before else barren + 1
             if barren == PATIENCE:
                 raise NeverEnds(f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for what never happens")
-            self._watch(chunk, used)
         return found
+
+    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, found: dict[Outcome, int]) -> int:
+        """Count a part of a chunk; gives how many of its instances ended."""
+        import numpy as np
+
+        counts = self.counter.count([time[part] for time in chunk.times], codes[part])
+        given_up = [code for code in counts if self.counter.known[code] is None]
+        ended = ~np.isin(codes[part], given_up)
+        for code, times in counts.items():
+            outcome = self.counter.known[code]
+            if outcome is not None:
+                found[outcome] = found.get(outcome, 0) + times
+        gained = int(np.count_nonzero(ended))
+        self.discarded += len(ended) - gained
+        self.meetings += int(np.count_nonzero(chunk.met[part] & ended))
+        self.overlaps += int(np.count_nonzero(chunk.overlapping[part] & ended))
+        self.stressed += int(np.count_nonzero(chunk.stressed[part] & ended))
+        return gained
 
     def liveness(self) -> Liveness:
         accesses = self.stressed * STRESSING_THREADS * self.incantation.stress_iterations // ROUND
-        return Liveness(self.meetings, self.discarded, self.overlaps, accesses)
-
-    def _watch(self, chunk: Chunk, used: object) -> None:
-        import numpy as np
-
-        rows = np.asarray(used)
-        self.meetings += int(np.count_nonzero(chunk.met & rows))
-        self.overlaps += int(np.count_nonzero(chunk.overlapping & rows))
-        self.stressed += int(np.count_nonzero(chunk.stressed & rows))
-
-
-def open_device(rest: str) -> SimulatedDevice:
-    """The device of the profile behind `sim:`; raises `UnknownProfile`."""
-    return SimulatedDevice(find_profile(rest))
-
-
-def list_devices() -> list[Listing]:
-    return [Listing(PREFIX + profile.name, profile.chip) for profile in PROFILES.values()]
+        return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
