@@ -38,6 +38,7 @@ class Runner:
         self._teller = teller
         self._chip = Chip(device, "")
         self._prepared: set[str] = set()
+        self._suspects: set[str] = set()  # tests that could not be built together
         self._failed_probes = 0
 
     def __enter__(self) -> Runner:
@@ -113,14 +114,15 @@ class Runner:
         self._failed_probes = 0
 
     def _prepare(self, test: Test, batch: Sequence[Test]) -> None:
-        """Build the tests of the batch that are not yet built; if that fails, this test alone."""
+        """Build all tests of the batch at once; if that fails, each alone, since one of them is to blame."""
         if content_hash(test) in self._prepared:
             return
-        runnable = [one for one in batch if self._worker.ask("obstacle", one, limit=SILENCE) is None]
-        if len(runnable) > 1:
-            with suppress(WorkerFailure):  # one of them is to blame: it will be found when its turn comes
-                self._build(runnable)
+        together = [one for one in batch if content_hash(one) not in self._suspects]
+        if len(together) > 1 and test in together:
+            with suppress(WorkerFailure):
+                self._build([one for one in together if self._worker.ask("obstacle", one, limit=SILENCE) is None])
                 return
+            self._suspects.update(map(content_hash, together))
             self._reopen()
         self._build([test])
 

@@ -19,7 +19,7 @@ from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
-from gpudiy.logs.record import Liveness
+from gpudiy.logs.record import Ending, Liveness
 
 CHUNK = 1 << 16  # instances drawn at once; a run is the beginning of an endless series of chunks
 PATIENCE = 64  # chunks in a row in which no instance ended, before a test is given up
@@ -57,8 +57,10 @@ class SimulatedDevice:
         try:
             run = Run(test, self.profile, incantation, seed)
             outcomes = run.count(iterations)
-        except (CannotCompute, NeverEnds) as problem:
-            raise DeviceError(f"{test.name}: {problem}") from None
+        except CannotCompute as problem:
+            raise DeviceError(str(problem)) from None
+        except NeverEnds as problem:
+            raise DeviceError(str(problem), Ending.TIMEOUT) from None
         return Observation(outcomes, run.liveness(), time.perf_counter() - started)
 
 
