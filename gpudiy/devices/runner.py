@@ -89,6 +89,7 @@ class Runner:
             if obstacle is not None:
                 return tally.record(self._chip, settings, Ending.NOT_RUNNABLE, str(obstacle)), None
             self._prepare(test, batch)
+            self._worker.ask("warm_up", test, limit=BUILD_LIMIT)
             reason = self._measure(tally, settings)
             ending = Ending.STOPPED if reason else Ending.FINISHED
         except WorkerFailure as failure:

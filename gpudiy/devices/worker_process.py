@@ -16,6 +16,7 @@ from gpudiy.litmus.errors import LitmusError
 from gpudiy.logs.record import Ending
 
 LOOK_AT_PARENT = 2.0  # seconds
+OPTIONAL = ("warm_up",)  # methods that not every device has
 
 
 def main() -> int:
@@ -39,7 +40,8 @@ def serve(connection: Connection[Any, Any], device: Device) -> None:
     """Answer requests until the other side hangs up."""
     while True:
         method, arguments = connection.recv()
-        answer, value = _answered(lambda: getattr(device, method)(*arguments))  # noqa: B023 - called at once
+        call = getattr(device, method, None) if method in OPTIONAL else getattr(device, method)
+        answer, value = _answered(lambda: None if call is None else call(*arguments))  # noqa: B023 - called at once
         connection.send(("done", value) if answer[0] == "done" else answer)
 
 
