@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from gpudiy.devices.device import Chip
+from gpudiy.devices.opening import UnknownDevice
 from gpudiy.devices.settings import RunSettings, derived_seed
 from gpudiy.devices.tally import Tally
 from gpudiy.devices.worker import OPENER, Worker, WorkerFailure
@@ -59,7 +60,7 @@ class Runner:
         return self._chip
 
     def open(self) -> Chip:
-        """The device, opened; raises `WorkerFailure` when it cannot be."""
+        """The device, opened; raises `UnknownDevice` when it is not there, `WorkerFailure` when it does not open."""
         if not self._worker.alive:
             self._prepared.clear()
             self._chip = self._worker.start()
@@ -108,10 +109,9 @@ class Runner:
             raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back in {MOST_PROBES} attempts")
         try:
             self.open()
-        except WorkerFailure as failure:
+        except (WorkerFailure, UnknownDevice) as failure:
             self._failed_probes += 1
-            self._worker.kill()
-            raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back: {failure.reason}") from None
+            raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back: {failure.args[0]}") from None
         self._failed_probes = 0
 
     def _prepare(self, test: Test, batch: Sequence[Test]) -> None:

@@ -83,6 +83,12 @@ def test_a_device_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
     assert all(decide_record(record).verdict is Verdict.FAILED for record in records[1:])
 
 
+def test_a_device_that_is_gone_is_lost(tmp_path: Path) -> None:
+    records = run("exit", "SB", device=f"fake:{tmp_path / 'unknown'}")
+    assert [record.ending for record in records] == [Ending.CRASHED, Ending.DEVICE_LOST]
+    assert "did not come back: there is no device" in records[1].reason
+
+
 def test_a_device_that_does_not_open_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "opened").touch()
     with pytest.raises(WorkerFailure, match="the card is gone"):
