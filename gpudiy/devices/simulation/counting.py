@@ -100,9 +100,7 @@ class _Telling:
         program = table.program
         self.program = program
         self.views = table.views
-        observed = {
-            program.location_of[term.name] for term in program.test.observed if isinstance(term, FinalVariable)
-        }
+        observed = {program.location_of[term.name] for term in program.test.observed if isinstance(term, FinalVariable)}
         atomic = {place for event in program.events if event.kind is Kind.ATOMIC for place in event.locations}
         self.looked_at = observed | atomic  # locations of which L2 itself is looked at
         strong = [event for event in program.events if event.writes and event.strong]
@@ -129,10 +127,11 @@ class _Telling:
             return not self.views or one.event.kind is Kind.ATOMIC or (other.event.strong and self._own_write(one))
         if other.stage is not Stage.SEEN:
             return False
+        rivals = one.event.thread != other.event.thread and not (one.event.strong and other.event.strong)
         if one.stage is Stage.SEEN:
-            rivals = one.event.thread != other.event.thread and not (one.event.strong and other.event.strong)
             return rivals and one.viewer == other.viewer
-        return reads and one.event.thread == other.viewer
+        own = one.stage is Stage.ISSUE and one.event.thread == other.viewer
+        return own and (one.event.kind is Kind.READ or (one.event.writes and rivals))
 
     def _synchronises(self, moment: Moment) -> bool:
         """Whether something may be brought to L2, or told, at this moment."""
