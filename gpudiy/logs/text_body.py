@@ -179,7 +179,9 @@ class _Lines:
                 if line:
                     found.outcomes.append(OutcomeCount(line.strip(), 0))
             elif line:
-                raise Damage("this line does not belong into a histogram: another output runs into it", self.at)
+                raise Damage(
+                    "the histogram breaks off here: the record is cut, or another output runs into it", self.at
+                )
             self._next()
         if found.states is not None and len(found.outcomes) != found.states:
             if not found.outcomes and found.states == 1 and not found.counted:
@@ -229,7 +231,8 @@ class _Lines:
             raise Damage(f"the {word} line is about {name}: another output runs into this one", self.at)
 
     def _row(self, found: _Found, start: int) -> dict[str, Any]:
-        row: dict[str, Any] = {"test": found.test, "condition": found.condition}
+        unsaid = found.quantifier if found.quantifier != "exists" else ""  # the head of the result tells that much
+        row: dict[str, Any] = {"test": found.test, "condition": found.condition or unsaid}
         if found.hash:
             row["hash"] = found.hash
         if found.seconds is not None:
