@@ -55,9 +55,8 @@ def main() -> int:
         with Runner(listing.name) as runner:
             measured(runner, test, RunSettings(100_000))  # builds the kernel
             many = measured(runner, test, RunSettings(ITERATIONS[kind]))
-            print(
-                f"{listing.name:<12} SB {many.iterations:>14,.0f} iterations/s {many.sightings:>12,.0f} weak/s", end=""
-            )
+            speed = f"{many.iterations:>14,.0f} iterations/s {many.sightings:>12,.0f} weak/s"
+            print(f"{listing.name:<12} SB {speed}", end="", flush=True)
             if kind == "sim":
                 print(f"   {many.iterations / 1e6:.1f} times a million iterations/s")
                 continue

@@ -20,7 +20,7 @@ from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
-from gpudiy.logs.record import Liveness
+from gpudiy.logs.record import Ending, Liveness
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,8 +62,10 @@ class SimulatedDevice:
         try:
             run = Run(test, self.profile, incantation, seed)
             outcomes = run.count(iterations)
-        except (CannotCompute, NeverEnds) as problem:
-            raise DeviceError(f"{test.name}: {problem}") from None
+        except CannotCompute as problem:
+            raise DeviceError(str(problem)) from None
+        except NeverEnds as problem:
+            raise DeviceError(str(problem), Ending.TIMEOUT) from None
         return Observation(outcomes, run.liveness(), time.perf_counter() - started)
 
 
