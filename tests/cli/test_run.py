@@ -129,9 +129,7 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--device", "fake", "-o", "SB.litmus/log.txt"], "cannot be written"),
     ],
 )
-def test_bad_arguments(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_bad_arguments(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     assert main(["run", *write("SB"), *arguments]) == 2
     assert message in capsys.readouterr().err
 
