@@ -19,6 +19,11 @@ VERBS = {
     "model": "decide tests under memory models, and tell why",
     "table": "print what chips showed as a table",
     "report": "make a page of what chips showed, to look at and to look things up in",
+    "compare": "tell which chip is weaker than which, from their logs",
+    "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
+    "devices": "list what tests can run on here, and what is missing",
+    "run": "run tests on devices and write the log",
+    "tune": "find the incantations that show the most on a device",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",

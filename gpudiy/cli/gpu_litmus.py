@@ -53,7 +53,7 @@ def _parser() -> ArgumentParser:
 
 
 def _run(arguments: Namespace) -> int:
-    from gpudiy.cli.log_file import LogFile, StandardOutput
+    from gpudiy.cli.log_file import LogFile, RecordSink
     from gpudiy.cli.progress import say
     from gpudiy.cli.run_output import RunProgress
     from gpudiy.devices.opening import check_kind, list_devices
@@ -72,7 +72,7 @@ def _run(arguments: Namespace) -> int:
         check_kind(device)
         settings = run_settings(arguments)
         tests, bad = load(arguments.paths)
-        log = LogFile.open(arguments.output, "text", resume=False) if arguments.output else StandardOutput()
+        log = LogFile.open(arguments.output, "text", resume=False) if arguments.output else RecordSink()
         progress = RunProgress(len(tests), settings.iterations, arguments.quiet)
         with log, Runner(device, OPENER, progress.tell) as runner:
             for record in runner.run(tests, settings):

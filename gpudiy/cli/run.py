@@ -11,6 +11,8 @@ from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpudiy.cli.log_file import LogFile
     from gpudiy.devices.settings import RunSettings
     from gpudiy.litmus.test import Test
@@ -35,13 +37,19 @@ or the harness was dead"""
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument(
-        "--device", "-d", metavar="D[,D2]", required=True, help="where to run: opencl, sim:kepler, cuda:0; see `gpudiy devices`"
+        "--device",
+        "-d",
+        metavar="D[,D2]",
+        required=True,
+        help="where to run: opencl, sim:kepler, cuda:0; see `gpudiy devices`",
     )
     parser.add_argument(
         "-s", "--iterations", type=positive, default=DEFAULT_ITERATIONS, metavar="N",
         help="iterations of each test (default: 100,000)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=seed_number, metavar="N", help="run again what was run with this seed (default: a new one)")
+    parser.add_argument(
+        "--seed", type=seed_number, metavar="N", help="run again what was run with this seed (default: a new one)"
+    )
     parser.add_argument(
         "--incantation", metavar="NAME|FILE", default="default",
         help="default, none, all, switches such as stress+sync+random, or a file of `gpudiy tune`",
@@ -128,23 +136,26 @@ def load(paths: list[str]) -> tuple[list[Test], int]:
 
 
 def _run_on(
-    device: str, tests: list[Test], settings: RunSettings, log: LogFile | None, shown: object, quiet: bool
+    device: str,
+    tests: list[Test],
+    settings: RunSettings,
+    log: LogFile | None,
+    shown: Callable[[Record], None],
+    quiet: bool,
 ) -> int:
     from gpudiy.cli.run_output import RunProgress
     from gpudiy.devices.opening import UnknownDevice
     from gpudiy.devices.runner import Runner
     from gpudiy.devices.worker import WorkerFailure
 
-    assert callable(shown)
-    wanted = [test for test in tests if log is None or not log.has(test, device)]
-    if len(wanted) < len(tests):
-        say(f"{device}: {len(tests) - len(wanted):,} of {len(tests):,} tests are in the log already")
-    if not wanted:
-        return 0
-    progress = RunProgress(len(wanted), settings.iterations, quiet)
+    progress = RunProgress(len(tests), settings.iterations, quiet)
     codes = []
     try:
         with Runner(device, OPENER, progress.tell) as runner:
+            wanted = [test for test in tests if log is None or not log.has(test, runner.chip.device)]
+            if len(wanted) < len(tests):
+                say(f"{device}: {len(tests) - len(wanted):,} of {len(tests):,} tests are in the log already")
+            progress.tests = len(wanted)
             for record in runner.run(wanted, settings):
                 progress.finish_test()
                 if log is not None:
@@ -174,7 +185,7 @@ def _code(record: Record) -> int | None:
 
 def _summed(codes: list[int | None]) -> int:
     ran = [code for code in codes if code is not None]
-    return max(ran) if ran else 3
+    return max(ran) if ran else 3 * bool(codes)
 
 
 def _json_line(record: Record) -> None:

@@ -71,7 +71,7 @@ class Tuned:
 
 
 class Tuning:
-    """A search on one device. `told` hears of every rung."""
+    """A search on one device."""
 
     def __init__(self, runner: Runner, tests: Sequence[Test], settings: RunSettings, per_second: bool = False) -> None:
         self.runner = runner
@@ -167,16 +167,17 @@ def random_incantation(dice: random.Random) -> Incantation:
     values: dict[str, Any] = {}
     for entry in fields(Incantation):
         low, high = entry.metadata["low"], entry.metadata["high"]
-        if isinstance(entry.default, bool):
+        default: Any = entry.default
+        if isinstance(default, bool):
             values[entry.name] = dice.random() < 0.5
-        elif isinstance(entry.default, StressPattern):
+        elif isinstance(default, StressPattern):
             values[entry.name] = dice.choice(list(StressPattern))
         elif entry.name.endswith("_percent"):
             values[entry.name] = dice.randint(low, high)
-        elif entry.default == 0 and dice.random() < LEFT_TO_DEVICE:
+        elif default == 0 and dice.random() < LEFT_TO_DEVICE:
             values[entry.name] = 0
         else:
-            size = math.log2(entry.default or UNSET) + dice.gauss(0, SPREAD)
+            size = math.log2(default or UNSET) + dice.gauss(0, SPREAD)
             values[entry.name] = min(high, max(low, round(2 ** min(size, 40))))
     return Incantation(**values)
 
