@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
     from gpudiy.cli.output import write_whole
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.errors import LitmusError, counted
     from gpudiy.logs.report.page import page_text
     from gpudiy.logs.report.payload import payload
     from gpudiy.logs.tables.selection import Order, selected_chips, selected_tests
@@ -76,7 +76,7 @@ def run(arguments: Namespace) -> int:
     judgements = _judgements(found, tests, chips, models, drawn, arguments.jobs) if models else {}
     text = page_text(payload(found, tests, chips, judgements, models, drawn), arguments.title)
     write_whole(Path(arguments.output), text)
-    print(f"{len(tests):,} tests on {len(chips):,} chips: {arguments.output}")
+    print(f"{counted(len(tests), 'test')} on {counted(len(chips), 'chip')}: {arguments.output}")
     return _write_plots(found, tests, chips, arguments.plots) if arguments.plots else 0
 
 

@@ -45,7 +45,7 @@ def test_verdicts_and_pictures_of_a_test(figures: list[Path]) -> None:
     assert judge(text).verdicts == "faaa"
     drawn = judge(text, picture=True)
     assert drawn.picture.startswith("<svg") and "ptx-6.0 allows" in drawn.caption
-    assert judge("").verdicts == "----" and judge("no test at all").verdicts == "xxxx"
+    assert judge("").verdicts == "----" and judge("no test at all").verdicts == "rrrr"
     forbidden = judge(text, models=("sc",), picture=True)
     assert forbidden.picture.startswith("<svg") and "objects to" in forbidden.caption
 

@@ -30,7 +30,7 @@ from gpudiy.logs.tables.tally import Combination, observations
 from gpudiy.shipped import shipped
 
 THESIS = str(shipped("logs") / "thesis.jsonl")
-NASTY = r'<script>alert(1)</script> & 50% of $x_1^2 #{"\|*~–'
+NASTY = r'<script>alert(1)</script> & 50% of $x_1^2 #{"\|*~…'
 
 
 def run(test: str = "SB", chip: str = "A", count: int = 0, of: int = 1000, **rest: object) -> Record:
@@ -78,10 +78,10 @@ def test_records_of_one_test_and_chip_are_summed_or_the_best_is_taken() -> None:
 
 
 def test_tests_are_the_same_by_hash_and_else_by_name() -> None:
-    one, other = run(hash="a" * 32, text="GPU_PTX …"), run(hash="b" * 32)
-    assert list(observations([one, replace(one, test="SB again"), other, run()]).tests) == ["SB", "SB (bbbbbb)"]
-    assert observations([run(), one]).tests["SB"].hash == one.hash
-    assert observations([run(), one]).tallies["SB", "A"].iterations == 2000
+    one, other = run(hash="a" * 32, tool="gpudiy"), run(hash="b" * 32, tool="gpudiy")
+    found = observations([one, replace(one, test="again"), other, run("MP"), replace(run("MP"), hash="c" * 32)])
+    assert list(found.tests) == ["SB#aaaaaa", "SB#bbbbbb", "MP"] and len(found.clashes) == 1
+    assert found.tallies["SB#aaaaaa", "A"].iterations == found.tallies["MP", "A"].iterations == 2000
 
 
 def test_simulated_chips_say_so() -> None:
