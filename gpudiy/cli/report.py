@@ -50,6 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--pictures", metavar="N", type=_count, default=PICTURES, help="executions to draw (default: %(default)s)"
     )
     parser.add_argument("--plots", metavar="DIR", help="also write plots as PNG and SVG files there")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
 
 
@@ -73,7 +74,7 @@ def run(arguments: Namespace) -> int:
         say(error)
         return 2
     drawn = arguments.pictures if models else 0
-    judgements = _judgements(found, tests, chips, models, drawn, arguments.jobs) if models else {}
+    judgements = _judgements(found, tests, chips, models, drawn, arguments) if models else {}
     text = page_text(payload(found, tests, chips, judgements, models, drawn), arguments.title)
     write_whole(Path(arguments.output), text)
     print(f"{counted(len(tests), 'test')} on {counted(len(chips), 'chip')}: {arguments.output}")
@@ -87,28 +88,33 @@ def _chosen_models(arguments: Namespace) -> tuple[str, ...]:
 
 
 def _judgements(
-    found: Observations, tests: list[str], chips: list[str], models: tuple[str, ...], pictures: int, jobs: int
+    found: Observations,
+    tests: list[str],
+    chips: list[str],
+    models: tuple[str, ...],
+    pictures: int,
+    arguments: Namespace,
 ) -> dict[str, Judgement]:
     """What models say of each test, and pictures of those that are worth most."""
     from gpudiy.logs.report.judgement import most_telling
 
     drawn = set(most_telling(found, tests, chips)[:pictures])
     work = [(found.tests[test].text, models, test in drawn) for test in tests]
-    return dict(zip(tests, _judged(work, jobs), strict=True))
+    return dict(zip(tests, _judged(work, arguments.jobs, arguments.quiet), strict=True))
 
 
-def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int) -> Iterator[Judgement]:
+def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: bool) -> Iterator[Judgement]:
     from gpudiy.logs.report.judgement import judge
 
     if jobs == 1:
-        for text, models, picture in progress(work, "tests decided"):
+        for text, models, picture in progress(work, "tests decided", quiet):
             yield judge(text, models, picture)
         return
     from multiprocessing import Pool
 
     with Pool(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
         results = pool.imap(_judge_one, work, chunksize=8)
-        for _, judgement in zip(progress(work, "tests decided"), results, strict=True):
+        for _, judgement in zip(progress(work, "tests decided", quiet), results, strict=True):
             yield judgement
 
 
