@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpudiy.logs.report.judgement import Judgement
     from gpudiy.logs.tables.tally import Observations
 
-PICTURES = 200
+PICTURES = 100
 EPILOG = """\
 The page is one file that needs no network: a heat map, a table to sort and filter, each test with its program, the
 execution behind its weak outcome, verdicts of models, rates with intervals and outcomes; two chips side by side; what
