@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.progress import say, stream_progress
+from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
     from gpudiy.logs.tables.tally import Observations
@@ -25,5 +25,7 @@ def gathered(paths: list[str], best: bool = False) -> Observations:
         say(f"… and {len(log.problems) - MOST_PROBLEMS:,} more damaged records")
     if not len(log.columns):
         raise LogError("there is no record in these logs" if log.files else "there is no log here", path=paths[0])
-    records = stream_progress(log.columns.records(), "records counted")
-    return observations(records, Combination.BEST if best else Combination.SUM)
+    found = observations(log.columns, Combination.BEST if best else Combination.SUM)
+    for clash in found.clashes[:MOST_PROBLEMS]:
+        say(f"note: {clash}")
+    return found

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpudiy.logs.report.judgement import Judgement
     from gpudiy.logs.tables.tally import Observations
 
-PICTURES = 200
+PICTURES = 100
 EPILOG = """\
 The page is one file that needs no network: a heat map, a table to sort and filter, each test with its program, the
 execution behind its weak outcome, verdicts of models, rates with intervals and outcomes; two chips side by side; what
@@ -50,13 +50,14 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--pictures", metavar="N", type=_count, default=PICTURES, help="executions to draw (default: %(default)s)"
     )
     parser.add_argument("--plots", metavar="DIR", help="also write plots as PNG and SVG files there")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
 
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
     from gpudiy.cli.output import write_whole
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.errors import LitmusError, counted
     from gpudiy.logs.report.page import page_text
     from gpudiy.logs.report.payload import payload
     from gpudiy.logs.tables.selection import Order, selected_chips, selected_tests
@@ -73,10 +74,10 @@ def run(arguments: Namespace) -> int:
         say(error)
         return 2
     drawn = arguments.pictures if models else 0
-    judgements = _judgements(found, tests, chips, models, drawn, arguments.jobs) if models else {}
+    judgements = _judgements(found, tests, chips, models, drawn, arguments) if models else {}
     text = page_text(payload(found, tests, chips, judgements, models, drawn), arguments.title)
     write_whole(Path(arguments.output), text)
-    print(f"{len(tests):,} tests on {len(chips):,} chips: {arguments.output}")
+    print(f"{counted(len(tests), 'test')} on {counted(len(chips), 'chip')}: {arguments.output}")
     return _write_plots(found, tests, chips, arguments.plots) if arguments.plots else 0
 
 
@@ -87,28 +88,33 @@ def _chosen_models(arguments: Namespace) -> tuple[str, ...]:
 
 
 def _judgements(
-    found: Observations, tests: list[str], chips: list[str], models: tuple[str, ...], pictures: int, jobs: int
+    found: Observations,
+    tests: list[str],
+    chips: list[str],
+    models: tuple[str, ...],
+    pictures: int,
+    arguments: Namespace,
 ) -> dict[str, Judgement]:
     """What models say of each test, and pictures of those that are worth most."""
     from gpudiy.logs.report.judgement import most_telling
 
     drawn = set(most_telling(found, tests, chips)[:pictures])
     work = [(found.tests[test].text, models, test in drawn) for test in tests]
-    return dict(zip(tests, _judged(work, jobs), strict=True))
+    return dict(zip(tests, _judged(work, arguments.jobs, arguments.quiet), strict=True))
 
 
-def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int) -> Iterator[Judgement]:
+def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: bool) -> Iterator[Judgement]:
     from gpudiy.logs.report.judgement import judge
 
     if jobs == 1:
-        for text, models, picture in progress(work, "tests decided"):
+        for text, models, picture in progress(work, "tests decided", quiet):
             yield judge(text, models, picture)
         return
     from multiprocessing import Pool
 
     with Pool(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
         results = pool.imap(_judge_one, work, chunksize=8)
-        for _, judgement in zip(progress(work, "tests decided"), results, strict=True):
+        for _, judgement in zip(progress(work, "tests decided", quiet), results, strict=True):
             yield judgement
 
 

@@ -74,7 +74,7 @@ def names(text: str) -> list[str]:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
     from gpudiy.cli.output import write_whole
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.errors import LitmusError, counted
 
     try:
         form = _form(arguments)
@@ -91,7 +91,7 @@ def run(arguments: Namespace) -> int:
         sys.stdout.write(text)
     else:
         write_whole(Path(arguments.output), text)
-        say(f"{sum(len(table.rows) for table in tables):,} rows in {arguments.output}")
+        say(f"{counted(sum(len(table.rows) for table in tables), 'row')} in {arguments.output}")
     return 0
 
 

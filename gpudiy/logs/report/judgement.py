@@ -19,7 +19,7 @@ from gpudiy.models.witness import to_svg
 
 MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
 LIMIT = 2.0  # seconds for one verdict; a report must not wait for one hard test
-ALLOWED, FORBIDDEN, UNDECIDED, UNSUPPORTED, NO_TEXT = "a", "f", "u", "x", "-"
+ALLOWED, FORBIDDEN, UNDECIDED, UNSUPPORTED, UNREADABLE, NO_TEXT = "a", "f", "u", "x", "r", "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def judge(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) ->
     try:
         test = read_test(text)
     except LitmusError:
-        return Judgement(UNSUPPORTED * len(models))
+        return Judgement(UNREADABLE * len(models))
     verdicts = {model: _verdict(test, model) for model in models}
     letters = "".join(
         verdict if isinstance(verdict, str) else _letter(verdict, speaks_of(model, test))

@@ -114,8 +114,7 @@ def _word(thread: Thread) -> str:
 
 def _gap(thread: Thread, first: int, last: int) -> str:
     fences = [word for instruction in thread[first + 1 : last] if (word := _fence(instruction))]
-    depends = _dependency(thread, first, last)
-    return "-".join(([depends] if depends else []) + fences) or PLAIN
+    return _dependency(thread, first, last) + "-".join(fences) or PLAIN  # `ctrlmembar.gl`, as tests are named
 
 
 def _fence(instruction: Instruction) -> str:

@@ -6,7 +6,7 @@ STEPS = 12
 # From hardly anything to always. On a dark page the scale is turned round: what is seen most shines.
 LIGHT = ("#fdf3e4", "#f7c98a", "#ea9546", "#c9611c", "#943b0b", "#5c2006")
 DARK = ("#33261a", "#5e3715", "#96531a", "#cf7a2b", "#f2aa5c", "#ffe0b0")
-INK_ON_LIGHT, INK_ON_DARK = "#1c1917", "#ffffff"
+INK_ON_LIGHT, INK_ON_DARK = "#080605", "#ffffff"
 
 
 def step_of(heat: float) -> int:
@@ -17,7 +17,7 @@ def step_of(heat: float) -> int:
 def colour(step: int, dark: bool = False) -> tuple[str, str]:
     """Background and ink of a step from 1 on."""
     background = _mixed(DARK if dark else LIGHT, (step - 1) / (STEPS - 1))
-    return background, INK_ON_LIGHT if _luminance(background) > 0.22 else INK_ON_DARK
+    return background, INK_ON_LIGHT if _luminance(background) > 0.184 else INK_ON_DARK
 
 
 def css() -> str:

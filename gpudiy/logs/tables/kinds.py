@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 from gpudiy.logs.tables.table import Row, Table, cell_of, notes_for
@@ -40,7 +41,9 @@ def grid_tables(found: Observations, tests: Sequence[str], chips: Sequence[str],
         while key in shapes.setdefault(shape if number == 1 else f"{shape} ({number})", {}):
             number += 1
         shapes[shape if number == 1 else f"{shape} ({number})"][key] = test
-    return [_grid(found, shape, places, chips, absolute) for shape, places in shapes.items()]
+    tables = [_grid(found, shape, places, chips, absolute) for shape, places in shapes.items()]
+    notes = ("Down: first thread; across: the others.", *_all_notes(tables, absolute))
+    return [*tables[:-1], replace(tables[-1], notes=notes)] if tables else []
 
 
 def incantation_table(found: Observations, tests: Sequence[str], chips: Sequence[str], absolute: bool = False) -> Table:
@@ -80,8 +83,12 @@ def _grid(
     )
     groups = tuple((chip, len(across)) for chip in shown)
     columns = tuple(column or NOTHING for _ in shown for column in across)
-    notes = ("Down: first thread; across: the others.", *notes_for(rows, absolute))
-    return Table(shape, ("between",), columns, rows, groups, notes)
+    return Table(shape, ("between",), columns, rows, groups)
+
+
+def _all_notes(tables: Sequence[Table], absolute: bool) -> tuple[str, ...]:
+    """The notes of many tables, said once, below the last."""
+    return notes_for(tuple(row for table in tables for row in table.rows), absolute)
 
 
 def _strength(words: str) -> tuple[int, list[tuple[int, str]]]:

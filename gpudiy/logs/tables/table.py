@@ -46,6 +46,11 @@ class Table:
     groups: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def starts(self) -> frozenset[int]:
+        """The columns with which a group starts."""
+        return frozenset(sum(span for _, span in self.groups[:place]) for place in range(len(self.groups)))
+
 
 def cell_of(tally: Tally | None, absolute: bool = False) -> Cell:
     """A tally as a cell: what was seen in 100,000 iterations, or in all there were."""

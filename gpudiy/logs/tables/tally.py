@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gpudiy.logs.chips import chips_of
+from gpudiy.logs.columns import Columns
 from gpudiy.logs.decision import Verdict, sightings_of, verdict_of
+from gpudiy.logs.matching import match_tests
 from gpudiy.logs.record import Record
 from gpudiy.logs.switches import incantation_column
 
-NAMELESS = "unnamed chip"
 EVIDENCE = (Verdict.OBSERVED, Verdict.NOT_OBSERVED)
 
 
@@ -103,30 +105,32 @@ class Observations:
     incantations: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
     excerpts: dict[tuple[str, str], str] = field(default_factory=dict)  # of optcheck
     records: int = 0
+    clashes: tuple[str, ...] = ()  # names that stand for different tests
 
-
-def observations(records: Iterable[Record], combination: Combination = Combination.SUM) -> Observations:
-    """The records by test and chip. Tests are the same by their hash, or by their name where there is none."""
-    found = Observations()
-    names: dict[str, str] = {}
-    for record in records:
-        found.records += 1
-        test = _test_name(found, names, record)
-        chip = chip_name(record)
-        found.chips.setdefault(chip, ChipEntry(chip)).add(record)
+    def add(self, record: Record, test: str, chip: str, combination: Combination) -> None:
+        self.records += 1
+        held = self.tests.get(test)
+        if held is None or (record.text and not held.text):
+            self.tests[test] = TestEntry(test, record.hash, record.text, record.condition)
+        self.chips.setdefault(chip, ChipEntry(chip)).add(record)
         verdict, reason = verdict_of(record)
-        _add(found.tallies.setdefault((test, chip), Tally()), record, verdict, reason, combination)
+        _add(self.tallies.setdefault((test, chip), Tally()), record, verdict, reason, combination)
         published = incantation_column(record.options)
         if published is not None:
-            found.incantations.setdefault((test, chip, published - 1), Tally()).add(record, verdict, reason)
+            self.incantations.setdefault((test, chip, published - 1), Tally()).add(record, verdict, reason)
         if record.optcheck_text or record.optcheck:
-            found.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
+            self.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
+
+
+def observations(records: Columns | Iterable[Record], combination: Combination = Combination.SUM) -> Observations:
+    """The records by test and chip, as they match across logs."""
+    columns = records if isinstance(records, Columns) else Columns.of(records)
+    matching, chips = match_tests(columns), chips_of(columns)
+    found = Observations(clashes=matching.clashes)
+    for record, number, place in zip(columns.records(), matching.tests, chips.chips, strict=True):
+        test, chip = matching.names[number], _chip_name(chips.names[place], record.simulated)
+        found.add(record, test, chip, combination)
     return found
-
-
-def chip_name(record: Record) -> str:
-    name = record.chip or record.device or NAMELESS
-    return f"{name} (simulated)" if record.simulated and "simulated" not in name.lower() else name
 
 
 def natural(text: str) -> list[tuple[int, str]]:
@@ -135,17 +139,8 @@ def natural(text: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
-def _test_name(found: Observations, names: dict[str, str], record: Record) -> str:
-    """The name a test has here: that of its first record, with some of its hash where another test has it."""
-    name = names.get(record.hash, "") if record.hash else record.test
-    held = found.tests.get(name or record.test)
-    if not name:  # a hash that is new here
-        name = record.test if held is None or not held.hash else f"{record.test} ({record.hash[:6]})"
-        names[record.hash] = name
-        held = found.tests.get(name)
-    if held is None or (record.text and not held.text) or (record.hash and not held.hash):
-        found.tests[name] = TestEntry(name, record.hash, record.text, record.condition)
-    return name
+def _chip_name(name: str, simulated: bool) -> str:
+    return f"{name} (simulated)" if simulated and "simulated" not in name.lower() else name
 
 
 def _add(tally: Tally, record: Record, verdict: Verdict, reason: str, combination: Combination) -> None:

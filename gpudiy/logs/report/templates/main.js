@@ -50,7 +50,9 @@ async function start() {
 
   function follow() {
     const { view, test } = address.read();
+    const made = views.compare;
     if (document.querySelector(`[data-view="${CSS.escape(view ?? "tests")}"]`)) show(view ?? "tests", false);
+    if (view === "compare" && made && chipsOfAddress().length) made.start(...chipsOfAddress());
     if (test !== undefined && report.numbers.has(test)) {
       if (panel.test !== report.numbers.get(test)) panel.open(report.numbers.get(test));
       views.tests.grid.show(report.numbers.get(test));

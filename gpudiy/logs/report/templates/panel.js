@@ -82,7 +82,7 @@ class Panel {
     let able = 0;
     for (let chip = 0; chip < report.chipCount; chip++) able += report.state[report.cell(test, chip)] === ZERO;
     const words = seen ? `Observed on ${counted(seen, "chip")}${able ? `, not observed on ${grouped(able)}` : ""}.`
-      : able ? `Not observed on any of ${counted(able, "chip")}.` : "No run of this test is evidence.";
+      : able ? `Not observed on ${able === 1 ? "the one chip that ran it" : `any of ${counted(able, "chip")}`}.` : "No run of this test is evidence.";
     const line = make("p", { class: "verdict-line" }, words);
     report.models.forEach((model, place) => {
       const chips = report.breakers(test, place).map((chip) => report.chips[chip].name);
@@ -118,7 +118,7 @@ class Panel {
       const letter = report.verdicts[test][place];
       const outside = letter !== letter.toLowerCase();
       return make("li", { class: `verdict-${letter === "-" ? "none" : letter.toLowerCase()}${outside ? " outside" : ""}`, title: `${report.about[place]}${outside ? "; it does not speak of such tests" : ""}` || null },
-        make("b", {}, model), make("span", { class: "badge" }, VERDICT_WORDS[letter.toLowerCase()]),
+        make("b", {}, model), " ", make("span", { class: "badge" }, VERDICT_WORDS[letter.toLowerCase()]),
         outside ? make("span", { class: "quiet small" }, " outside its scope") : null,
         report.breakers(test, place).length ? make("span", { class: "breach", title: "observed, although this model forbids it" }, "!") : null);
     }));
@@ -129,6 +129,7 @@ class Panel {
     if (!svg) {
       if (caption) return make("p", { class: "quiet" }, caption);
       if (!report.listings[test]) return null;
+      if (report.verdicts[test].startsWith("r")) return make("p", { class: "quiet" }, "The log does not give this test in full (old logs leave its registers out), so no model can decide it and no execution be drawn.");
       const words = report.askedPictures
         ? `This report was made with ${counted(report.askedPictures, "picture")}, of tests that tell chips apart first; this test got none.`
         : "This report was made without pictures.";
@@ -193,7 +194,10 @@ class Panel {
     const found = [];
     for (let chip = 0; chip < report.chipCount; chip++) {
       const entries = report.rows.get(report.cell(test, chip));
-      if (entries) found.push(make("h4", {}, report.chips[chip].name), make("div", { class: "scroll" }, incantationBars(entries)));
+      if (!entries) continue;
+      const name = report.chips[chip].name;
+      if (entries.length === 1) found.push(make("p", {}, `${name} ran it with ${switchesTold(entries[0][2])}.`));
+      else found.push(make("h4", {}, name), make("div", { class: "scroll" }, incantationBars(entries)));
     }
     return found.length ? make("div", {}, ...found) : null;
   }
