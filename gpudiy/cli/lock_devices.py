@@ -51,9 +51,7 @@ class Experiment:
         return bool(self.failures) or bad or idle
 
     def of(self, lock: Lock, question: Question, device: str) -> list[Sighting]:
-        return [
-            s for s in self.sightings if s.case.lock is lock and s.case.question is question and s.device == device
-        ]
+        return [s for s in self.sightings if s.case.lock is lock and s.case.question is question and s.device == device]
 
     @staticmethod
     def run(devices: Sequence[str], locks: Sequence[Lock], iterations: int, seed: int) -> Experiment:
