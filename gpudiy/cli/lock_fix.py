@@ -22,8 +22,7 @@ all models forbid every outcome in question; nothing weaker does. The cheapest c
 acq_rel before sc. The mended source is read, compiled and checked again before it is shown. A model that knows no orders
 of accesses is given fences only.
 
-exit code: 0 nothing is wrong, 1 something is and this is how to mend it, 2 bad input, or nothing found mends it,
-3 the compiler is not there"""
+exit code: 0 nothing is wrong, 1 something is, 2 bad input, 3 the compiler is not there"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -51,7 +50,7 @@ def run(arguments: Namespace) -> int:
         repairs = repairer.repairs(arguments.most)
         if not repairs:
             say(f"{lock.name}: wrong, and no fences, orders, scopes or atomics of its own mend it")
-            return 2
+            return 1
         if not repairs[0].changes:
             if not arguments.json:
                 print(f"{lock.name}: nothing is wrong by {_names(arguments)}")

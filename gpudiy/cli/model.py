@@ -100,13 +100,13 @@ def _answers(judge: object, sources: list[str], jobs: int) -> Iterator[list[Answ
         return
     from multiprocessing import Pool
 
-    with Pool(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
+    with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
         results = pool.imap(judge, sources, chunksize=max(1, min(16, len(sources) // (4 * jobs))))
         for _, answers in zip(progress(sources, "files decided"), results, strict=True):
             yield answers
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def leave_interrupts_to_the_parent() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

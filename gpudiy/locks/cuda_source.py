@@ -11,7 +11,7 @@ from gpudiy.locks.names import Pair, chosen_pair
 from gpudiy.locks.program import source_error
 from gpudiy.locks.read_ptx import MARK
 
-KERNEL = "gpudiy_lock_probe"
+KERNEL, OBJECT, RESULT = "gpudiy_lock_probe", "gpudiy_lock", "gpudiy_result"
 HOLE_CODE = f'asm volatile("// {MARK}" ::: "memory");'
 HOLE_MARK = re.compile(
     r"//[ \t]*critical[ \t]+section[^\n]*|/\*\s*critical\s+section[^*]*\*/|#[ \t]*critical[ \t]+section[^\n]*"
@@ -19,10 +19,29 @@ HOLE_MARK = re.compile(
     re.IGNORECASE,
 )
 NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
-FUNCTION = re.compile(r"([\w:<>,*&\s]*?)\b((?:\w+::)*~?\w+)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*(?:const\s*|noexcept\s*)*\{")
+CALLED = re.compile(r"(?<![\w:])((?:\w+::)*+~?\w++)\s*+\(")
+BODY = re.compile(r"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
+TEMPLATE = re.compile(r"template\s*<([^<>]*)>")
+TYPE_NAME = re.compile(r"(?:typename|class)\s+(\w+)")
+KEYWORDS = frozenset(("if", "while", "for", "switch", "catch", "return", "sizeof", "asm", "do", "else"))
+HOST_HEADER = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:std\w+|string|math|assert|time|cuda_runtime\w*|cuda|device_launch_parameters|"
+    r"device_functions|device_atomic_functions|iostream|cstdio|cstdlib|cstdint|vector|cassert|chrono)(?:\.h)?[>\"]",
+    re.MULTILINE,
+)
+LONGEST_HEAD, LONGEST_PARAMETERS = 400, 4000  # characters before the name of a function, and between its parentheses
 CLASS = re.compile(r"\b(?:struct|class)\s+(?:__align__\s*\([^)]*\)\s*)?(\w+)[^;{()]*\{")
 PARAMETER = re.compile(r"^(.*?)(\w+)\s*(?:\[\s*\])?$", re.DOTALL)
-WORDS_OF_NO_TYPE = ("__device__", "__forceinline__", "__noinline__", "inline", "static", "__host__", "extern", "constexpr")
+WORDS_OF_NO_TYPE = (
+    "__device__",
+    "__forceinline__",
+    "__noinline__",
+    "inline",
+    "static",
+    "__host__",
+    "extern",
+    "constexpr",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +58,7 @@ class DeviceFunction:
     owner: str | None
     result: str
     parameters: tuple[Parameter, ...]
+    device: bool
     kernel: bool
     start: int
     body: int
@@ -86,26 +106,50 @@ def probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
 
 def device_functions(source: str) -> Iterator[DeviceFunction]:
     """Every function with a body that runs on a device, in order."""
+    return (function for function in _functions(source) if function.device or function.kernel)
+
+
+def _functions(source: str) -> Iterator[DeviceFunction]:
     text = blanked(source)
     classes = [(match[1], match.end(), _closing(text, match.end())) for match in CLASS.finditer(text)]
-    for match in FUNCTION.finditer(text):
-        before = match[1]
-        head = before[max(before.rfind(end) for end in ";}{") + 1 :] if re.search(r"[;{}]", before) else before
-        if "__device__" not in head and "__global__" not in head:
+    inside = 0  # the end of the function that was found last
+    for match in CALLED.finditer(text):
+        if match.start() < inside or match[1] in KEYWORDS:
             continue
-        words = [word for word in head.split() if word not in WORDS_OF_NO_TYPE]
-        owner, _, name = match[2].rpartition("::")
-        inner = [known for known, start, end in classes if start <= match.start(2) < end]
+        close = _closing_parenthesis(text, match.end())
+        body = None if close is None else BODY.match(text, close + 1)
+        if close is None or body is None:
+            continue
+        inside = _closing(text, body.end())
+        head = text[max(0, match.start() - LONGEST_HEAD) : match.start()]
+        head = re.split(r"[;{}]|^[ \t]*#[^\n]*$|\b(?:public|private|protected)\s*:", head, flags=re.MULTILINE)[-1]
+        owner, _, name = match[1].rpartition("::")
+        around = [known for known, start, end in classes if start <= match.start() < end]
         yield DeviceFunction(
-            name,
-            owner or (inner[-1] if inner else None),
-            " ".join(words),
-            tuple(_parameters(source[match.start(3) : match.end(3)])),
-            "__global__" in head,
-            match.start(2),
-            match.end(),
-            _closing(text, match.end()),
-        )
+            name, owner or (around[-1] if around else None),
+            " ".join(word for word in TEMPLATE.sub("", head).split() if word not in WORDS_OF_NO_TYPE),
+            tuple(_parameters(source[match.end() : close], TYPE_NAME.findall(head))),
+            "__device__" in head, "__global__" in head, match.start(1), body.end(), inside,
+        )  # fmt: skip
+
+
+def without_host(source: str) -> str:
+    """The source without what only a host compiler understands: its headers, and the bodies of its functions."""
+    text = HOST_HEADER.sub(lambda match: " " * len(match[0]), source)
+    for function in _functions(source):
+        if not function.device and not function.kernel:
+            empty = re.sub(r"[^\n]", " ", text[function.body : function.end])
+            text = text[: function.body] + empty + text[function.end :]
+    return text
+
+
+def _closing_parenthesis(text: str, start: int) -> int | None:
+    depth = 1
+    for match in re.compile(r"[()]").finditer(text, start, start + LONGEST_PARAMETERS):
+        depth += 1 if match[0] == "(" else -1
+        if not depth:
+            return match.start()
+    return None
 
 
 def blanked(source: str) -> str:
@@ -123,7 +167,9 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-def _parameters(text: str) -> Iterator[Parameter]:
+def _parameters(text: str, types: list[str]) -> Iterator[Parameter]:
+    """The parameters between two parentheses; what a template leaves open is an int."""
+    text = re.sub(rf"\b(?:{'|'.join(types)})\b", "int", text) if types else text
     for number, piece in enumerate(re.split(r",(?![^<]*>)", blanked(text))):
         piece = " ".join(piece.partition("=")[0].split())
         if not piece or piece == "void":
@@ -153,50 +199,46 @@ def _around_call(source: str, path: str, acquire: DeviceFunction, release: Devic
 def _kernels(
     source: str, filled: str, functions: list[DeviceFunction], entry: int, exit: int, hole: bool
 ) -> Iterator[Probe]:
-    owner = functions[0].owner
-    if functions[0].kernel:
-        yield Probe(filled, tuple(parameter.name for parameter in functions[0].parameters), entry, exit)
+    """Kernels that call the lock: of an object that is a parameter itself, or that a parameter points to."""
+    filled = without_host(filled)
+    first = functions[0]
+    if first.kernel:
+        yield Probe(filled, tuple(parameter.name for parameter in first.parameters), entry, exit)
         return
-    objects = [None] if owner is None else [f"{owner} ", f"{owner}* "]
-    for object_ in objects:
-        parameters: dict[str, str] = {}
-        if object_ is not None:
-            parameters["lock_object"] = object_.strip()
-        access = "" if object_ is None else "lock_object->" if "*" in object_ else "lock_object."
-        calls = []
-        for function in functions:
-            known = list(parameters)
-            result = calls and functions[0].result not in ("", "void")
-            arguments = []
-            for parameter in function.parameters:
-                if parameter.name not in parameters and result and parameter.type == functions[0].result:
-                    arguments.append("gpudiy_result")
-                    continue
-                same = [name for name in known if parameters[name] == parameter.type and name not in arguments]
-                if parameter.name in parameters:
-                    arguments.append(parameter.name)
-                elif calls and same:
-                    arguments.append(same[0])
-                else:
-                    parameters[parameter.name] = parameter.type
-                    arguments.append(parameter.name)
-            call = f"{access}{function.name}({', '.join(arguments)});"
-            if not calls and len(functions) > 1 and function.result not in ("", "void"):
-                call = f"auto gpudiy_result = {call} (void)gpudiy_result;"
-            calls.append(call)
-        body = f" {HOLE_CODE} ".join(calls) if hole else calls[0]
+    for object_type in [""] if first.owner is None else [first.owner, f"{first.owner}*"]:
+        parameters = {OBJECT: object_type} if object_type else {}
+        access = "" if not object_type else f"{OBJECT}->" if object_type.endswith("*") else f"{OBJECT}."
+        calls = [f"{access}{function.name}({', '.join(_arguments(function, first, parameters))})" for function in functions]
         listed = ", ".join(f"{type} {name}" for name, type in parameters.items())
-        kernel = f'\nextern "C" __global__ void {KERNEL}({listed}) {{ {body} }}\n'
-        names = tuple("lock" if name == "lock_object" else name for name in parameters)
-        yield Probe(filled + kernel, names, entry, exit)
+        kernel = f'\nextern "C" __global__ void {KERNEL}({listed}) {{ {_body(calls, first, hole)} }}\n'
+        yield Probe(filled + kernel, tuple("lock" if name == OBJECT else name for name in parameters), entry, exit)
 
 
-def kernel_name(source: str, probe: Probe) -> str:
-    """The kernel to look at: the one that was added, or the one that had the hole."""
-    if KERNEL in probe.text:
-        return KERNEL
-    found = next(f for f in device_functions(source) if f.kernel and f.body <= probe.entry < f.end)
-    return found.name
+def _body(calls: list[str], first: DeviceFunction, hole: bool) -> str:
+    if not hole:
+        return f"{calls[0]};"
+    acquire, release = calls
+    if first.result == "bool" or (first.result != "void" and re.search("try", first.name, re.IGNORECASE)):
+        return f"if ({acquire}) {{ {HOLE_CODE} {release}; }}"  # it says whether it took the lock
+    if first.result not in ("", "void"):
+        return f"auto {RESULT} = {acquire}; (void){RESULT}; {HOLE_CODE} {release};"
+    return f"{acquire}; {HOLE_CODE} {release};"
+
+
+def _arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict[str, str]) -> Iterator[str]:
+    """What a function is called with: parameters of the kernel, old ones of the same name or type before new ones."""
+    later = function is not first
+    used: set[str] = set()
+    known = dict(parameters)
+    for parameter in function.parameters:
+        if later and parameter.name not in known and parameter.type == first.result:
+            yield RESULT
+            continue
+        same = [name for name, type in known.items() if type == parameter.type and name not in used]
+        name = parameter.name if not later or parameter.name in known or not same else same[0]
+        parameters.setdefault(name, parameter.type)
+        used.add(name)
+        yield name
 
 
 def _error_at(source: str, path: str, message: str, offset: int, hint: str | None = None) -> LitmusError:

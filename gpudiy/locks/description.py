@@ -125,9 +125,7 @@ class _Reader:
             if place is not None:
                 self.variables.setdefault(place[1], SharedVariable())
         self.statements.append(
-            Statement(
-                _typed(words), operands, guard[2] if guard else None, bool(guard and guard[1]), self.line, column
-            )
+            Statement(_typed(words), operands, guard[2] if guard else None, bool(guard and guard[1]), self.line, column)
         )
 
     def _error(self, message: str, line: str, token: str = "", hint: str | None = None) -> Exception:

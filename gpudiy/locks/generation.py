@@ -114,9 +114,7 @@ def lock_test(case: Case) -> LockTest | None:
         init=tuple(InitialMemory(name, value) for name, value in start.items() if value and name in spaces),
         scope_tree=case.setting.placement.tree(case.threads),
         memory_map=MemoryMap(tuple(MappedVariable(name, space) for name, space in spaces.items())),
-        condition=Condition(
-            Quantifier.EXISTS, expressions[0] if len(expressions) == 1 else And(tuple(expressions))
-        ),
+        condition=Condition(Quantifier.EXISTS, expressions[0] if len(expressions) == 1 else And(tuple(expressions))),
         doc=f"{case.question.what}: {case.setting.placement.what}",
     )
     return LockTest(case, test, tuple(tuple(code.lines) for code in codes))
@@ -126,7 +124,9 @@ def _code(case: Case, number: int, part: Part, shared: frozenset[str]) -> Thread
     last = number == case.threads - 1
     path: Path | None = case.lock.retries[case.retry - 1] if case.retry and last else None
     section = [replace(operation, variable=_data(case.lock, operation.variable)) for operation in part.section]
-    return thread_code(case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early)
+    return thread_code(
+        case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early
+    )
 
 
 def _data(lock: Lock, name: str) -> str:

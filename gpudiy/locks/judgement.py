@@ -67,7 +67,8 @@ def say(test: Test, model: Model, limit: float | None = LIMIT) -> Said:
         return Said(Word.UNDECIDED, f"no verdict after {limit:g} s" if limit else "")
 
 
-Decider = Callable[[Sequence[Task]], Iterable[tuple[tuple[str, str], Said]]]
+Key = tuple[str, str]  # what a test means, and a model
+Decider = Callable[[Sequence[Task]], Iterable[tuple[Key, Said]]]
 
 
 @dataclass(slots=True)

@@ -262,4 +262,3 @@ def _line_start(source: str, line: int) -> tuple[int, str]:
 
 def _offset(source: str, statement: Statement) -> int:
     return _line_start(source, statement.line)[0] + max(0, statement.column - 1)
-

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.locks.cuda_source import KERNEL, Probe, kernel_name, probes
+from gpudiy.locks.cuda_source import KERNEL, Probe, probes
 from gpudiy.locks.names import Pair
 from gpudiy.locks.program import HOLE, Program, source_error
 from gpudiy.locks.read_ptx import compiled_program
@@ -30,9 +30,7 @@ def read_cuda(
         except CompileError as error:
             problem = problem or _complaint(error.log, source, path)
             continue
-        kernel = kernel_name(source, probe)
-        parameters = probe.parameters if kernel == KERNEL else ()
-        program = _program(ptx, path, source, kernel, parameters)
+        program = compiled_program(ptx, path, source, probe.parameters, KERNEL if KERNEL in probe.text else None)
         holes = [index for index, statement in enumerate(program.statements) if statement.opcode == HOLE]
         if len(holes) == 1:
             return _named_hole(program, probe, source)
@@ -44,12 +42,6 @@ def read_cuda(
             problem = problem or source_error(path, source, message, line, 1)
     assert problem is not None
     raise problem
-
-
-def _program(ptx: str, path: str, source: str, kernel: str, parameters: tuple[str, ...]) -> Program:
-    count = len(re.findall(rf"\b{kernel}_param_\d+\b(?=[\s,)\[])", ptx.partition(f".entry {kernel}")[2].partition("{")[0]))
-    names = parameters if len(parameters) == count else ("",) * count
-    return compiled_program(ptx, path, source, kernel, names)
 
 
 def _named_hole(program: Program, probe: Probe, source: str) -> Program:
@@ -64,7 +56,7 @@ def _compiled(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str
     from gpudiy.harness.nvrtc import Product, compiler_for
 
     compiler = compiler_for(architecture)
-    options = ["-lineinfo", "--std=c++17", "-w", *(f"-I{folder}" for folder in includes)]
+    options = ["-lineinfo", "--std=c++17", "-w", "-default-device", *(f"-I{folder}" for folder in includes)]
     return compiler.compile(probe.text, architecture, Product.PTX, options, "lock.cu").decode()
 
 

@@ -14,8 +14,12 @@ MARK = "gpudiy critical section"
 HOLE_COMMENT = re.compile(r"//[^\n]*\bcritical section\b[^\n]*|/\*[^*]*\bcritical section\b[^*]*\*/", re.IGNORECASE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 FUNCTION = re.compile(r"\.(entry|func)\b[^{};]*?([\w$%]+)\s*\(([^)]*)\)[^{;]*\{|\.(entry|func)\s+([\w$%]+)\s*\{")
-PARAMETER = re.compile(r"\.param\s+(?:\.align\s+\d+\s+)?\.\w+\s+(?:\.ptr\s*(?:\.\w+\s*)*(?:\.align\s+\d+\s+)?)?([\w$]+)")
-VARIABLE = re.compile(r"\.(global|shared)\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)\s*(?:\[\d*\])?\s*(?:=\s*([-\w]+))?\s*;")
+PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+\d+\s+)?\.\w+\s+(?:\.ptr\s*(?:\.\w+\s*)*(?:\.align\s+\d+\s+)?)?([\w$]+)"
+)
+VARIABLE = re.compile(
+    r"\.(global|shared)\s+(?:\.align\s+\d+\s+)?\.\w+\s+([\w$]+)\s*(?:\[\d*\])?\s*(?:=\s*([-\w]+))?\s*;"
+)
 LOCATION = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 LABEL = re.compile(r"\s*([A-Za-z_$%][\w$]*):(?!:)")
 GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s+")
@@ -35,10 +39,17 @@ class Body:
     labels: dict[str, int] = field(default_factory=dict)
 
 
-def compiled_program(ptx: str, path: str, source: str, kernel: str, names: tuple[str, ...]) -> Program:
-    """The program of a kernel that a compiler made from `source`; `names` are what a person calls its parameters."""
-    body = next(body for body in _bodies(ptx, compiled=True) if body.name == kernel)
-    called = dict(zip(body.parameters, (name or parameter for name, parameter in zip(names, body.parameters, strict=True)), strict=True))  # fmt: skip
+def compiled_program(ptx: str, path: str, source: str, names: tuple[str, ...], kernel: str | None) -> Program:
+    """The program of a kernel that a compiler made from `source`: the named one, or the one that has the hole.
+
+    `names` are what a person calls its parameters.
+    """
+    bodies = list(_bodies(ptx, compiled=True))
+    with_hole = [body for body in bodies if any(statement.opcode == HOLE for statement in body.statements)]
+    named = [body for body in bodies if body.name == kernel]
+    body = (named or with_hole or bodies or [Body("", ())])[0]
+    same = len(names) == len(body.parameters)
+    called = dict(zip(body.parameters, names if same else body.parameters, strict=True))
     return Program(tuple(body.statements), body.labels, path, source, _variables(ptx), called)
 
 

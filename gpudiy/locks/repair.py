@@ -135,13 +135,14 @@ class Repairer:
     def holds(self, lock: Lock) -> bool:
         """Whether all models forbid every outcome in question."""
         asked = self._cases(lock)
-        for place in self.order:
+        known = {number for number, _ in self.order}
+        new = [number for number in range(len(asked)) if number not in known]
+        for place in [*self.order, *((number, index) for number in new for index in range(len(self.models)))]:
             number, index = place
-            if number >= len(asked):
-                continue
-            if not self._forbidden(asked[number], self.models[index]):
-                self.order.remove(place)
-                self.order.insert(0, place)
+            if number < len(asked) and not self._forbidden(asked[number], self.models[index]):
+                if place in self.order:
+                    self.order.remove(place)
+                    self.order.insert(0, place)
                 return False
         return True
 

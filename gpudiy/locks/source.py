@@ -17,7 +17,7 @@ from gpudiy.locks.read_ptx import read_ptx
 LIBRARY = Path(__file__).parent / "library"
 CUDA_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
 SUFFIXES = (*CUDA_SUFFIXES, ".ptx", ".lock")
-LARGEST = 4_000_000  # characters of a source
+LARGEST = 1_000_000  # characters of a source
 
 
 @dataclass(frozen=True, slots=True)

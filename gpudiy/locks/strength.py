@@ -105,6 +105,4 @@ def _atomic(statement: Statement, bare: list[str], scope: str) -> Statement:
         return replace(
             statement, opcode=("atom", *scopes, *spaces, "exch", f"b{bits}"), operands=(register, *statement.operands)
         )
-    return replace(
-        statement, opcode=("atom", *scopes, *spaces, "add", f"u{bits}"), operands=(*statement.operands, "0")
-    )
+    return replace(statement, opcode=("atom", *scopes, *spaces, "add", f"u{bits}"), operands=(*statement.operands, "0"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -254,6 +255,7 @@ def normal_opcode(words: tuple[str, ...], shared: bool) -> tuple[str, ...]:
     """One spelling of what is the same to a model; weak accesses of global memory go to L2, as those of the literature."""
     kind = words[0]
     signed = kind in SIGNED or not any(word in UNSIGNED_ATOMICS for word in words)
+    words = tuple(f"{word[0]}32" if re.fullmatch("[sub](8|16)", word) else word for word in words)
     words = tuple(f"s{word[1:]}" if signed and word[0] in "ub" and word[1:] in ("32", "64") else word for word in words)
     if kind in SIGNED and not shared and not any(word in (*ORDERS, *CACHES) for word in words):
         words = (kind, *(word for word in words[1:-1] if word != "weak"), "cg", words[-1])

@@ -1,4 +1,4 @@
-"""What a register may hold while the code of a lock is followed: numbers, addresses, and what is made of what was read."""
+"""What a register may hold while the code of a lock is followed: numbers, addresses, what is made of what was read."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from gpudiy.locks.flow import Flow
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, Path, Step
 from gpudiy.locks.program import HOLE, Program
 from gpudiy.locks.value import (
+    TRUE,
     Comparing,
     Given,
     Joined,
@@ -41,7 +42,9 @@ NUMBERED = ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid")
 COUNTED = re.compile(r"%n(tid|ctaid)\.[xyz]\Z")
 PLACE = re.compile(r"\[\s*([\w$%.]+)\s*(?:\+\s*(-?\w+))?\s*\]\Z")
 TYPE = re.compile(r"([subf])(8|16|32|64)\Z")
-COMPARISONS = {**{c.value: c for c in Comparison}, "lo": Comparison.LT, "ls": Comparison.LE, "hi": Comparison.GT, "hs": Comparison.GE}  # fmt: skip
+COMPARISONS = {comparison.value: comparison for comparison in Comparison} | {
+    "lo": Comparison.LT, "ls": Comparison.LE, "hi": Comparison.GT, "hs": Comparison.GE,
+}  # fmt: skip
 ALU = {operation.value: operation for operation in AluOperation}
 
 
@@ -246,11 +249,19 @@ class Walker:
         equal = true.comparison is Comparison.EQ and not true.inverted
         if equal and isinstance(true.left, Read) and not isinstance(true.right, Read):
             state.known.setdefault(true.left, true.right)
-        if equal and state.memory is not None:
-            for side, other in ((true.left, true.right), (true.right, true.left)):
-                if isinstance(side, Given) and isinstance(other, Number):
-                    state.given[side.name] = other.value
+        if state.memory is not None:
+            self._choose(state, true)
         state.regions.append((end, at))
+
+    def _choose(self, state: _State, true: Comparing) -> None:
+        """Give the thread a number that makes a comparison true."""
+        for side, other in ((true.left, true.right), (true.right, true.left)):
+            if isinstance(side, Given) and isinstance(other, Number):
+                for number in (other.value, other.value + 1, other.value - 1):
+                    known = {side: Number(number)}
+                    if rebuilt(true, lambda leaf: known.get(leaf, leaf)) == TRUE:  # noqa: B023
+                        state.given[side.name] = number
+                        return
 
     def _access(self, state: _State, position: int) -> None:
         statement = self.program.statements[position]
@@ -335,22 +346,23 @@ class Walker:
         state.registers[destination] = self._result(position, values)
 
     def _result(self, position: int, values: tuple[Value, ...]) -> Value:
+        """What an instruction on registers gives."""
         statement = self.program.statements[position]
         kind, words = statement.kind, statement.opcode[1:]
-        unknown = Opaque(position, ".".join(statement.opcode), values)
         if kind in COPIES:
             return values[0]
-        if kind == "setp" and len(words) == 2 and words[0] in COMPARISONS and TYPE.match(words[1]) and words[1][0] != "f":
-            return comparing(COMPARISONS[words[0]], ScalarType(words[1]), *values)
         if "pred" in words and kind in ("and", "or", "not"):
             return negated(values[0]) if kind == "not" else joined(kind == "and", *values)
-        types = [ScalarType(word) for word in words if TYPE.match(word) and word[0] != "f" and word[1:] != "8"]
-        plain = [word for word in words if word not in ("lo",)]
-        if kind not in ALU or kind == "selp" or len(types) != len(plain) or len(values) != ALU[kind].arity:
-            return unknown
-        if kind == "cvt":
-            return compute(ALU[kind], types[0], values, types[1])
-        return compute(ALU[kind], types[0], values)
+        types = [_widened(word) for word in words if TYPE.match(word) and word[0] != "f"]
+        plain = [word for word in words if word != "lo"]
+        if kind == "setp" and len(words) == 2 and words[0] in COMPARISONS and types:
+            return comparing(COMPARISONS[words[0]], types[0], *values)
+        if kind == "mad" and "lo" in words and types and len(values) == 3:
+            product = compute(AluOperation.MUL, types[0], values[:2])
+            return compute(AluOperation.ADD, types[0], (product, values[2]))
+        if kind in ALU and kind != "selp" and len(types) == len(plain) and len(values) == ALU[kind].arity:
+            return compute(ALU[kind], types[0], values, types[1] if kind == "cvt" else None)
+        return Opaque(position, ".".join(statement.opcode), values)
 
     def _value(self, state: _State, operand: str, position: int) -> Value:
         if operand in state.registers:
@@ -369,7 +381,7 @@ class Walker:
             return Given(operand)
         if operand in self.program.parameters:
             return Given(operand)
-        if operand.startswith("0f") or operand.startswith("0d"):
+        if operand.startswith(("0f", "0d")):
             return Opaque(position, operand)
         raise self.program.error_at(position, f"register {operand} is used before it is set")
 
@@ -377,11 +389,10 @@ class Walker:
         found = [match for word in self.program.statements[position].opcode if (match := TYPE.match(word))]
         if not found:
             raise self.program.error_at(position, f"`{self.program.statements[position].text}` names no type")
-        return int(found[-1][2])
+        return max(32, int(found[-1][2]))
 
     def _type(self, position: int) -> ScalarType:
-        word = next(word for word in self.program.statements[position].opcode if TYPE.match(word))
-        return ScalarType(word)
+        return _widened(next(word for word in self.program.statements[position].opcode if TYPE.match(word)))
 
     def _name(self, place: Place, bits: int, position: int | None = None) -> str:
         """What the variable at an address is called."""
@@ -418,9 +429,12 @@ class Walker:
         return frozenset(found)
 
 
+def _widened(word: str) -> ScalarType:
+    """A type of at least 32 bits: how narrow a flag is does not matter to a model."""
+    return ScalarType(f"{word[0]}{max(32, int(word[1:]))}")
+
+
 def _contrary(predicate: Comparing) -> Comparing:
     contrary = negated(predicate)
     assert isinstance(contrary, Comparing)
     return contrary
-
-

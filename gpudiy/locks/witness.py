@@ -45,7 +45,9 @@ class LockWitness:
 
 def simplest(findings: Sequence[Finding], question: Question, model: str) -> Case | None:
     """Of all cases in which a model answers a question wrongly, the easiest to look at."""
-    wrong = [f.case for f in findings if f.model == model and f.case.question is question and f.said.word is Word.ALLOWED]
+    wrong = [
+        f.case for f in findings if f.model == model and f.case.question is question and f.said.word is Word.ALLOWED
+    ]
     order = {placement: index for index, placement in enumerate(PREFERRED)}
     return min(
         wrong, key=lambda c: (c.threads, c.scenario.early, c.retry, order[c.setting.placement], c.setting.text),
@@ -87,9 +89,7 @@ def listing(found: LockWitness) -> list[str]:
         if event.instruction is not None
     ]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    return [
-        f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}".rstrip() for row in rows
-    ]
+    return [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}".rstrip() for row in rows]
 
 
 def marked_source(lock: Lock, found: LockWitness) -> list[str]:
