@@ -2,8 +2,8 @@
 
     python tests/cuda/set_up.py DIRECTORY
 
-DIRECTORY gets `site` (PyCUDA, built from source), `driver/libcuda.so.1` (the stand-in, built from `driver/*.c`) and, where
-the machine has no cuda.h, `headers`. What is there and still right is kept, so a second call takes no time.
+DIRECTORY gets `site` (PyCUDA, built from source), `driver/libcuda.so.1` (the stand-in, built from `driver/*.c`) and,
+where the machine has no cuda.h, `headers`. What is there and still right is kept, so a second call takes no time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from pathlib import Path
 SOURCES = Path(__file__).parent / "driver"
 HEADER_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-profiler-api")
 PYCUDA = "pycuda>=2024.1"
-C_FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-shared", "-fvisibility=hidden", "-pthread")
+C_FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-g",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-pthread",
+)
 
 
 def main() -> None:
@@ -57,8 +68,7 @@ def build_pycuda(directory: Path, headers: Path) -> None:
     say(f"PyCUDA, built from source against {headers} (takes a minute or two)")
     shutil.rmtree(site, ignore_errors=True)
     with tempfile.TemporaryDirectory() as home:
-        empty = Path(home) / "libcuda.so"  # PyCUDA is linked to a name; what the name means is found when it is run
-        run(["gcc", "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(empty), "-x", "c", os.devnull], {})
+        build_names(Path(home), headers)
         settings = {
             "CUDA_ENABLE_CURAND": False,
             "CUDA_INC_DIR": [str(headers)],
@@ -70,9 +80,17 @@ def build_pycuda(directory: Path, headers: Path) -> None:
         # A home of its own, since PyCUDA reads its build settings there; no cache, so that nobody else gets this build.
         configuration = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
         environment = {"HOME": home, "XDG_CONFIG_HOME": configuration}
-        uncached = "--no-cache" if "uv" in installer()[0] else "--no-cache-dir"
+        uncached = "--no-cache" if Path(installer()[0]).name == "uv" else "--no-cache-dir"
         run([*installer(), uncached, "--no-binary", "pycuda", "--target", str(site), PYCUDA], environment)
     mark.write_text(wanted)
+
+
+def build_names(directory: Path, headers: Path) -> None:
+    """A libcuda.so of names alone: PyCUDA is linked to the names; what they do is found when it is run."""
+    text = "".join((headers / name).read_text(errors="replace") for name in ("cuda.h", "cudaProfiler.h"))
+    source = directory / "names.c"
+    source.write_text(unsupported(set(re.findall(r"\bcu[A-Z]\w*\b", text))))
+    run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(directory / "libcuda.so"), str(source)], {})
 
 
 def build_driver(directory: Path, headers: Path) -> None:
@@ -87,7 +105,9 @@ def build_driver(directory: Path, headers: Path) -> None:
     code = [str(source) for source in sources if source.suffix == ".c"]
     run(["gcc", *flags, *code, "-ldl"], {})
     missing = library.parent / "unsupported.c"
-    missing.write_text(unsupported(cuda_symbols(site_driver(directory), "-u") - cuda_symbols(unfinished, "--defined-only")))
+    missing.write_text(
+        unsupported(cuda_symbols(site_driver(directory), "-u") - cuda_symbols(unfinished, "--defined-only"))
+    )
     run(["gcc", *flags, *code, str(missing), "-ldl"], {})
     unfinished.replace(library)
 

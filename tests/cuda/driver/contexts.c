@@ -34,9 +34,13 @@ static CUcontext new_context(CUdevice device) {
 }
 
 static void end_context(CUcontext context) {
+    int streams = -1; /* the default one is nobody's */
     drain_context(context);
-    while (context->streams)
+    for (; context->streams; streams++)
         close_stream(context->streams);
+    if (streams && context->stuck == CUDA_SUCCESS)
+        violation("%d streams are never destroyed", streams);
+    report_modules(context);
     pthread_mutex_lock(&state_lock);
     for (CUcontext *each = &contexts; *each; each = &(*each)->next)
         if (*each == context) {

@@ -7,6 +7,7 @@
 #include "standin.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -40,6 +41,20 @@ void close_host_build(HostBuild *build) {
     free(build);
 }
 
+static const char *volatile running = "no kernel";
+
+static void tell_of_bad_address(int number, siginfo_t *info, void *context) {
+    (void)context;
+    violation("%s: touches %p, which is no memory of the device", running, info->si_addr);
+    signal(number, SIG_DFL); /* the process dies of it when the instruction is tried again */
+}
+
+static void watch_addresses(void) {
+    struct sigaction action = {.sa_sigaction = tell_of_bad_address, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
+    sigaction(SIGBUS, &action, NULL);
+}
+
 CUresult run_on_host(HostBuild *build, const KernelImage *kernel, uint32_t groups, uint32_t threads, uint32_t shared,
                      unsigned char *arguments) {
     char symbol[512];
@@ -52,6 +67,9 @@ CUresult run_on_host(HostBuild *build, const KernelImage *kernel, uint32_t group
     }
     for (int i = 0; i < kernel->parameters; i++)
         places[i] = arguments + kernel->offsets[i];
+    static pthread_once_t watched = PTHREAD_ONCE_INIT;
+    pthread_once(&watched, watch_addresses);
+    running = kernel->name;
     run(groups, threads, shared, places);
     return CUDA_SUCCESS;
 }

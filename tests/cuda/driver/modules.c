@@ -44,11 +44,8 @@ static bool module_lives(CUmodule module) {
     return false;
 }
 
-EXPORT CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
-                                           CUjit_option *options, void **values) {
-    ENTER();
-    const char *reason = "";
-    CUresult result = load(module, image, &reason);
+/* The logs a caller gave room for: the reason as the error log, nothing as the other. */
+static void fill_logs(const char *reason, unsigned int count, const CUjit_option *options, void **values) {
     char *error_log = NULL;
     for (unsigned i = 0; i < count; i++) {
         if (options[i] == CU_JIT_ERROR_LOG_BUFFER)
@@ -62,6 +59,15 @@ EXPORT CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, 
             values[i] = (void *)length;
         }
     }
+}
+
+EXPORT CUresult CUDAAPI cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned int count,
+                                           CUjit_option *options, void **values) {
+    const char *reason = "";
+    CUresult result = enter(__func__);
+    if (result == CUDA_SUCCESS)
+        result = load(module, image, &reason);
+    fill_logs(reason, count, options, values);
     return result;
 }
 
@@ -106,6 +112,12 @@ EXPORT CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule modul
             return CUDA_SUCCESS;
         }
     return CUDA_ERROR_NOT_FOUND;
+}
+
+void report_modules(CUcontext context) {
+    for (CUmodule each = modules; each; each = each->next)
+        if (each->context == context && context->stuck == CUDA_SUCCESS)
+            violation("a module with %d kernels is never unloaded", each->cubin->kernels);
 }
 
 bool function_lives(CUfunction function) {

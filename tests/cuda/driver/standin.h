@@ -161,6 +161,7 @@ struct CUfunc_st {
 };
 
 bool function_lives(CUfunction function);
+void report_modules(CUcontext context);
 int occupancy(const Chip *chip, const KernelImage *kernel, int threads, int dynamic_shared);
 
 /* ---- kernels.c: host builds of the harness ---- */
