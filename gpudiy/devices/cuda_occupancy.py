@@ -12,7 +12,7 @@ from dataclasses import dataclass
 WARP_SIZE = 32
 REGISTER_UNIT = 256  # registers are handed out to a warp in multiples of this
 SCHEDULERS = 4  # of an SM; each has its part of the registers
-SHARED_UNIT = 1024  # bytes; the coarsest of all generations is 1 KiB
+SHARED_UNIT = 256  # bytes; newer chips hand out shared memory in smaller units
 PROCESSING_CLUSTER = 16  # SMs that the smallest GPC of chips with clusters has
 
 
