@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpudiy.devices.device import Chip, DeviceError, Observation
+from gpudiy.devices.opening import Listing
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test, read_test
 from gpudiy.logs.record import Ending, Liveness
@@ -35,7 +36,7 @@ def fake_test(name: str, quantifier: str = "exists") -> Test:
 
 
 class FakeDevice:
-    """Sees the weak outcome once in 1,000 iterations."""
+    """Sees the weak outcome once in 1,000 iterations; that of a tunable test, with few lines of stress, more often."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -62,7 +63,8 @@ class FakeDevice:
         if name in FAULTS:
             FAULTS[name]()
         dice = random.Random(seed)
-        weak = sum(dice.random() < 0.001 for _ in range(iterations)) if not name.startswith("strong") else 0
+        chance = 0.01 / incantation.stress_lines if name.startswith("tunable") else 0.001
+        weak = sum(dice.random() < chance for _ in range(iterations)) if not name.startswith("strong") else 0
         if name == "miscount":
             iterations -= 1
         counts = Counter({(0, 0): weak, (0, 1): iterations - weak})
@@ -120,3 +122,11 @@ def open_fake(name: str) -> FakeDevice:
             raise DeviceError("the card is gone", Ending.DEVICE_LOST)
         marker.touch()
     return FakeDevice(name)
+
+
+def list_devices() -> list[Listing]:
+    return [Listing("fake", "a fake"), Listing("fake:none", "there is none", command="pip install none")]
+
+
+def open_device(rest: str) -> FakeDevice:
+    return open_fake(f"fake:{rest}" if rest else "fake")

@@ -17,6 +17,9 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "devices": "list what tests can run on here, and what is missing",
+    "run": "run tests on devices and write the log",
+    "tune": "find the incantations that show the most on a device",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",

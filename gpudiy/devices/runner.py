@@ -1,7 +1,7 @@
 """`Runner`: runs tests on a device, one record each, whatever the device does.
 
-The iterations of a test are done in chunks of sizes that do not depend on chance, so that a run can stop early, tell how
-far it is and still give the same result for the same seed. A failure ends its test and is recorded; the device is
+The iterations of a test are done in chunks of sizes that do not depend on chance, so that a run can stop early, tell
+how far it is and still give the same result for the same seed. A failure ends its test and is recorded; the device is
 opened again in a new process and the next test runs.
 """
 
@@ -44,11 +44,18 @@ class Runner:
         self.open()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self.close()
         else:
             self._worker.kill()
+
+    @property
+    def chip(self) -> Chip:
+        """What the device said of itself when it was last opened."""
+        return self._chip
 
     def open(self) -> Chip:
         """The device, opened; raises `WorkerFailure` when it cannot be."""

@@ -35,6 +35,6 @@ def parse_stop_rule(text: str) -> StopRule:
         return StopRule(sightings=1)
     if text == "confidence":
         return StopRule(confident=True)
-    if text.isdecimal() and 0 < int(text[:18]):
+    if text.isdecimal() and int(text[:18]) > 0:
         return StopRule(sightings=int(text[:18]))
     raise LitmusError(f"{text!r} is no end of a run", hint="observed, a number of sightings from 1 on, or confidence")

@@ -13,7 +13,7 @@ from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.incantation_text import incantation_options
 from gpudiy.litmus import Test, content_hash, print_test
 from gpudiy.litmus.condition import Quantifier
-from gpudiy.logs.histogram import Histogram, condition_text, histogram
+from gpudiy.logs.outcome_counts import Histogram, condition_text, histogram
 from gpudiy.logs.record import Ending, Liveness, Record
 
 

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gpudiy.devices.device import Device, DeviceError
+from gpudiy.litmus.errors import LitmusError
 from gpudiy.logs.record import Ending
 
 LOOK_AT_PARENT = 2.0  # seconds
@@ -47,6 +48,8 @@ def _answered(work: Any) -> tuple[tuple[str, ...], Any]:
         return ("done",), work()
     except DeviceError as error:
         return ("failed", str(error.ending), str(error)), None
+    except LitmusError as error:
+        return ("unknown", error.message, error.hint or ""), None
     except MemoryError as error:
         return ("failed", str(Ending.OUT_OF_MEMORY), str(error) or "the memory of the host is used up"), None
     except Exception as error:

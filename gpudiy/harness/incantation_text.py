@@ -55,11 +55,12 @@ def named_incantation(name: str) -> Incantation:
             known = ["default", "none", "all", *SWITCHES]
             hint = near_name(word, known) or f"names are {', '.join(known)}, switches joined by +, or a {SUFFIX} file"
             raise LitmusError(f"there is no incantation {word!r}", hint=hint)
-    return replace(Incantation(), **{switch: word in switched for word, switch in SWITCHES.items()})
+    changes: dict[str, Any] = {switch: word in switched for word, switch in SWITCHES.items()}
+    return replace(Incantation(), **changes)
 
 
 def published_combinations() -> dict[str, Incantation]:
-    """The 16 combinations of the four switches in the order of ASPLOS'15: stress, bank, sync, random count 8, 4, 2, 1."""
+    """The 16 combinations in the order of ASPLOS'15: stress, bank, sync and random count 8, 4, 2, 1."""
     names = ["+".join(compress(SWITCHES, chosen)) or "none" for chosen in product((False, True), repeat=4)]
     return {name: named_incantation(name) for name in names}
 

@@ -65,6 +65,7 @@ class Record:
     negative: int = 0
     optcheck: str = ""  # a verdict of optcheck; "" where there is no SASS to check
     optcheck_text: str = ""
+    assembler: str = ""  # what the log prints as the assembler that was made from the test
     liveness: Liveness | None = None
     ending: Ending = Ending.FINISHED
     reason: str = ""  # in words, where the ending needs them
@@ -72,3 +73,5 @@ class Record:
     started: str = ""  # ISO 8601, UTC
     tool: str = ""  # what made the record, with its version
     source: str = ""  # where published counts come from, or the file and line of a log
+    device_info: tuple[tuple[str, str], ...] = ()  # what else the device said of itself, by name
+    notes: str = ""  # lines of a log that nobody knows, kept as they are

@@ -1,0 +1,88 @@
+"""`gpu-litmus`: runs under the name and with the options that the literature uses."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+
+from gpudiy import __version__
+from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings, seed_number
+
+EPILOG = """\
+example:
+  gpu-litmus -gpu sb.litmus -s 1000
+
+The log is printed as text that the tools of the herd family read. `gpudiy run` has more options, and `gpudiy devices`
+lists the devices."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run gpu-litmus and return its exit code: 0 done, 2 bad usage or bad input, 3 a device failed."""
+    from gpudiy.cli import guarded
+
+    given = _parser().parse_args(arguments)
+    return guarded(lambda: _run(given))
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="gpu-litmus",
+        description="Run litmus tests on a GPU and print the log.",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("paths", metavar="TEST", nargs="+", help="a .litmus file, a directory, @LIST, or -")
+    parser.add_argument("-gpu", action="store_true", help="tests are for GPUs; they always are")
+    parser.add_argument(
+        "-s", dest="size", type=positive, default=DEFAULT_ITERATIONS, metavar="N",
+        help="iterations of each test (default: 100000)",
+    )  # fmt: skip
+    parser.add_argument("-r", dest="runs", type=positive, default=1, metavar="N", help="times as many (default: 1)")
+    parser.add_argument("-device", metavar="D", help="where to run (default: the first of `gpudiy devices`)")
+    parser.add_argument("-seed", type=seed_number, metavar="N", help="run again what was run with this seed")
+    parser.add_argument(
+        "-incantation", metavar="NAME", default="default", help="default, none, all, stress+sync+random, or a file"
+    )
+    parser.add_argument("-limit", type=seconds, metavar="SECONDS", help="time for each test")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write the log here (default: standard output)")
+    parser.add_argument("-q", dest="quiet", action="store_true", help="print no progress")
+    parser.add_argument("-version", "--version", action="version", version=f"gpu-litmus (gpudiy {__version__})")
+    return parser
+
+
+def _run(arguments: Namespace) -> int:
+    from gpudiy.cli.log_file import LogFile, RecordSink
+    from gpudiy.cli.progress import say
+    from gpudiy.cli.run_output import RunProgress
+    from gpudiy.devices.opening import check_kind, list_devices
+    from gpudiy.devices.runner import Runner
+    from gpudiy.devices.worker import WorkerFailure
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.logs.decision import EVIDENCE
+
+    arguments.iterations = arguments.size * arguments.runs
+    arguments.until = None
+    if arguments.seed is None:
+        arguments.seed = secrets.randbits(32)
+    failed = 0
+    try:
+        device = arguments.device or next((one.name for one in list_devices() if one.there), "")
+        check_kind(device)
+        settings = run_settings(arguments)
+        tests, bad = load(arguments.paths)
+        log = LogFile.open(arguments.output, "text", resume=False) if arguments.output else RecordSink()
+        progress = RunProgress(len(tests), settings.iterations, arguments.quiet)
+        with log, Runner(device, OPENER, progress.tell) as runner:
+            for record in runner.run(tests, settings):
+                progress.finish_test()
+                log.add(record)
+                failed += record.ending not in EVIDENCE
+    except LitmusError as error:
+        say(error)
+        return 2
+    except WorkerFailure as failure:
+        say(f"error: {device} cannot be opened: {failure.reason}")
+        return 3
+    return 2 if bad else 3 if failed else 0

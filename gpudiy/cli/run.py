@@ -1,0 +1,202 @@
+"""`gpudiy run`: run tests on devices and write the log."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from gpudiy.cli import INTERRUPTED, PATH_HELP
+from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.progress import say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpudiy.cli.log_file import LogFile
+    from gpudiy.devices.settings import RunSettings
+    from gpudiy.litmus.test import Test
+    from gpudiy.logs.record import Record
+
+DEFAULT_ITERATIONS = 100_000
+OPENER = "gpudiy.devices.opening:open_device"
+EPILOG = """\
+A test is observed when its outcome was seen, and not observed when it was not although the harness was alive; a rate
+comes with its 95 % interval, a zero with the rate it rules out. What hung, crashed or could not be run is reported as
+such, never as not observed, and the other tests go on.
+
+examples:
+  gpudiy run sb.litmus --device opencl -s 1000000
+  gpudiy run tests/ --device sim:kepler -s 100000 --seed 1 -o kepler.jsonl
+  gpudiy run tests/ --device cuda:0 --until observed --limit 10 -o log.txt --resume
+
+exit code: 0 done, 1 a ~exists or forall was violated, 2 bad input, 3 a device failed, could not run any of the tests,
+or the harness was dead"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
+    parser.add_argument(
+        "--device",
+        "-d",
+        metavar="D[,D2]",
+        required=True,
+        help="where to run: opencl, sim:kepler, cuda:0; see `gpudiy devices`",
+    )
+    parser.add_argument(
+        "-s", "--iterations", type=positive, default=DEFAULT_ITERATIONS, metavar="N",
+        help="iterations of each test (default: 100,000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=seed_number, metavar="N", help="run again what was run with this seed (default: a new one)"
+    )
+    parser.add_argument(
+        "--incantation", metavar="NAME|FILE", default="default",
+        help="default, none, all, switches such as stress+sync+random, or a file of `gpudiy tune`",
+    )  # fmt: skip
+    parser.add_argument(
+        "--until", metavar="WHAT", help="stop a test early: observed, a number of sightings, or confidence"
+    )
+    parser.add_argument("--limit", "--time-limit", type=seconds, metavar="SECONDS", help="time for each test")
+    parser.add_argument("-o", dest="output", metavar="LOG", help="write the log here: .jsonl, .parquet, else text")
+    parser.add_argument("--format", choices=("text", "jsonl", "parquet"), help="of the log, whatever its suffix")
+    parser.add_argument("--resume", action="store_true", help="add to the log; tests that are in it are not run again")
+    parser.add_argument("--json", action="store_true", help="print the records as JSON lines")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.cli.log_file import LogFile
+    from gpudiy.cli.run_output import RunTable
+    from gpudiy.devices.opening import check_kind
+    from gpudiy.litmus.errors import LitmusError
+
+    try:
+        devices = list(dict.fromkeys(name.strip() for name in arguments.device.split(",") if name.strip()))
+        if not devices:
+            raise LitmusError("no device is named", hint="`gpudiy devices` lists them")
+        for device in devices:
+            check_kind(device)
+        settings = run_settings(arguments)
+        if arguments.resume and not arguments.output:
+            raise LitmusError("there is nothing to resume", hint="-o LOG names the log that is continued")
+        log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
+        tests, bad = load(arguments.paths)
+    except LitmusError as error:
+        say(error)
+        return 2
+    table = RunTable()
+    code = 2 if bad else 0
+    shown = _json_line if arguments.json else table.show
+    try:
+        for device in devices:
+            code = max(code, _run_on(device, tests, settings, log, shown, arguments.quiet))
+    except KeyboardInterrupt:
+        kept = f"; what was finished is in {arguments.output}" if log is not None else ""
+        say(f"gpudiy: interrupted{kept}")
+        code = INTERRUPTED
+    finally:
+        if log is not None:
+            log.close()
+    if not arguments.json:
+        table.finish()
+    return code
+
+
+def run_settings(arguments: Namespace) -> RunSettings:
+    """What the command line asks of a run."""
+    from gpudiy.devices.settings import RunSettings
+    from gpudiy.devices.stop_rule import NEVER, parse_stop_rule
+    from gpudiy.harness.incantation_text import read_incantation
+
+    return RunSettings(
+        iterations=arguments.iterations,
+        seed=secrets.randbits(32) if arguments.seed is None else arguments.seed,
+        incantations=read_incantation(arguments.incantation),
+        until=NEVER if arguments.until is None else parse_stop_rule(arguments.until),
+        limit=arguments.limit,
+    )
+
+
+def load(paths: list[str]) -> tuple[list[Test], int]:
+    """The tests of the paths, and how many could not be read; each of these is reported."""
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.sources import find_sources, load_each
+
+    tests: list[Test] = []
+    bad = 0
+    for source in find_sources(paths):
+        for found in load_each(source):
+            if isinstance(found, LitmusError):
+                bad += 1
+                say(found)
+            else:
+                tests.append(found)
+    return tests, bad
+
+
+def _run_on(
+    device: str,
+    tests: list[Test],
+    settings: RunSettings,
+    log: LogFile | None,
+    shown: Callable[[Record], None],
+    quiet: bool,
+) -> int:
+    from gpudiy.cli.run_output import RunProgress
+    from gpudiy.devices.opening import UnknownDevice
+    from gpudiy.devices.runner import Runner
+    from gpudiy.devices.worker import WorkerFailure
+
+    progress = RunProgress(len(tests), settings.iterations, quiet)
+    codes = []
+    try:
+        with Runner(device, OPENER, progress.tell) as runner:
+            wanted = [test for test in tests if log is None or not log.has(test, runner.chip.device)]
+            if len(wanted) < len(tests):
+                say(f"{device}: {len(tests) - len(wanted):,} of {len(tests):,} tests are in the log already")
+            progress.tests = len(wanted)
+            for record in runner.run(wanted, settings):
+                progress.finish_test()
+                if log is not None:
+                    log.add(record)
+                shown(record)
+                codes.append(_code(record))
+    except UnknownDevice as error:
+        say(error)
+        return 2
+    except WorkerFailure as failure:
+        say(f"error: {device} cannot be opened: {failure.reason}")
+        return 3
+    return _summed(codes)
+
+
+def _code(record: Record) -> int | None:
+    """The exit code that a record alone would give; None when its test cannot be run there."""
+    from gpudiy.logs.decision import Verdict, decide_record
+
+    verdict = decide_record(record).verdict
+    if verdict is Verdict.NOT_RUNNABLE:
+        return None
+    if verdict in (Verdict.FAILED, Verdict.DEAD):
+        return 3
+    return int(verdict is Verdict.OBSERVED and not record.condition.startswith("exists"))
+
+
+def _summed(codes: list[int | None]) -> int:
+    ran = [code for code in codes if code is not None]
+    return max(ran) if ran else 3 * bool(codes)
+
+
+def _json_line(record: Record) -> None:
+    from gpudiy.logs.json_lines import print_json_line
+
+    print(print_json_line(record), end="", flush=True)
+
+
+def seed_number(text: str) -> int:
+    from argparse import ArgumentTypeError
+
+    if not text.isdecimal() or len(text) > 18:
+        raise ArgumentTypeError(f"a number from 0 on is wanted, not {text!r}")
+    return int(text)

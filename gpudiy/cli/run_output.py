@@ -1,0 +1,93 @@
+"""What `gpudiy run` prints: a line for each record, and a summary."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+
+from gpudiy.litmus.test import Test
+from gpudiy.logs.decision import Decision, Verdict, decide_record
+from gpudiy.logs.record import Record
+
+NAME_WIDTH, VERDICT_WIDTH = 28, 13
+TELL_AFTER, TELL_EVERY = 1.0, 2.0  # seconds: short runs say nothing
+PER_CENT_FROM = 0.001
+
+
+class RunTable:
+    """Lines as they come; `finish` sums them up."""
+
+    def __init__(self) -> None:
+        self.verdicts: Counter[Verdict] = Counter()
+        self.iterations = 0
+        self.seconds = 0.0
+        self.device = ""
+
+    def show(self, record: Record) -> None:
+        if record.device != self.device:
+            self.device = record.device
+            simulated = ", simulated" if record.simulated else ""
+            print(f"on {record.device}{simulated}: {record.chip}")
+        decision = decide_record(record)
+        self.verdicts[decision.verdict] += 1
+        self.iterations += record.iterations
+        self.seconds += record.seconds
+        print(f"{record.test:<{NAME_WIDTH}} {decision.verdict:<{VERDICT_WIDTH}} {described(record, decision)}")
+
+    def finish(self) -> None:
+        tests = self.verdicts.total()
+        found = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in Verdict if self.verdicts[verdict])
+        speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 else ""
+        print(f"{tests:,} test{'s' * (tests != 1)}: {found or 'nothing was run'}{speed}")
+
+
+def described(record: Record, decision: Decision) -> str:
+    """The counts and what they are worth, or why there are none."""
+    if decision.rate is not None:
+        rate = decision.rate
+        counts = f"{rate.sightings:,} of {rate.iterations:,}"
+        return f"{counts}: {number(rate.value)} ({number(rate.low)} to {number(rate.high)}){_stopped(record)}"
+    if decision.bound is not None:
+        return f"0 of {record.iterations:,}: below {number(decision.bound)}{_stopped(record)}"
+    return decision.reason
+
+
+def number(rate: float) -> str:
+    """A rate as a person reads it: in per cent where that needs few digits."""
+    return f"{100 * rate:.3g} %" if rate >= PER_CENT_FROM else f"{rate:.2g}"
+
+
+def _stopped(record: Record) -> str:
+    return f"; stopped: {record.reason}" if record.reason else ""
+
+
+class RunProgress:
+    """How far a run is, on standard error: a line that changes on a terminal, one now and then elsewhere."""
+
+    def __init__(self, tests: int, iterations: int, quiet: bool) -> None:
+        self.tests = tests
+        self.iterations = iterations
+        self.quiet = quiet
+        self.done = 0
+        self._terminal = sys.stderr.isatty()
+        self._due = time.monotonic() + TELL_AFTER
+
+    def tell(self, test: Test, iterations: int, sightings: int) -> None:
+        now = time.monotonic()
+        if self.quiet or now < self._due:
+            return
+        self._due = now + (TELL_EVERY / 10 if self._terminal else TELL_EVERY)
+        text = (
+            f"test {self.done + 1:,} of {self.tests:,}: {test.name}: {iterations:,} of {self.iterations:,} iterations, "
+            f"{sightings:,} sightings"
+        )
+        if self._terminal:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def finish_test(self) -> None:
+        self.done += 1
+        if self._terminal and not self.quiet:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

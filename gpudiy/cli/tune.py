@@ -1,0 +1,124 @@
+"""`gpudiy tune`: find the incantations that show the most on a device."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiy.cli import PATH_HELP
+from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.progress import say
+from gpudiy.cli.run import OPENER, load, seed_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpudiy.devices.tuning import Scores, Tuned, Tuning
+
+EPILOG = """\
+Settings are drawn at random and halved again and again, each time with more iterations. The winners are measured once
+more with another seed. The file that is written serves `gpudiy run --incantation FILE`: the portable settings for all
+tests, and those of single tests where they do better.
+
+exit code: 0 done, 1 no setting showed any of the outcomes, 2 bad input, 3 the device failed"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("device", metavar="DEVICE", help="where to run; see `gpudiy devices`")
+    parser.add_argument("paths", metavar="TESTS", nargs="+", help=PATH_HELP)
+    parser.add_argument("--candidates", type=positive, default=16, metavar="N", help="settings to try (default: 16)")
+    parser.add_argument(
+        "-s", "--iterations", type=positive, default=100_000, metavar="N",
+        help="iterations of each test in the last word (default: 100,000)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=seed_number, metavar="N", help="search again what was searched with this seed")
+    parser.add_argument("--limit", type=seconds, default=10.0, metavar="SECONDS", help="time for a test (default: 10)")
+    parser.add_argument("--per-second", action="store_true", help="rate sightings per second, not per iteration")
+    parser.add_argument("--baseline", action="store_true", help="compare with the 16 combinations of ASPLOS'15")
+    parser.add_argument("-o", dest="output", metavar="FILE", help="write the settings here (.toml)")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.devices.opening import UnknownDevice, check_kind
+    from gpudiy.devices.runner import Runner
+    from gpudiy.devices.settings import RunSettings
+    from gpudiy.devices.tuning import Tuning
+    from gpudiy.devices.worker import WorkerFailure
+    from gpudiy.litmus.errors import LitmusError
+
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    try:
+        check_kind(arguments.device)
+        tests, bad = load(arguments.paths)
+        if arguments.output and not arguments.output.endswith(".toml"):
+            raise LitmusError("settings are written as .toml", path=arguments.output)
+        if bad or not tests:
+            return 2
+        with Runner(arguments.device, OPENER) as runner:
+            settings = RunSettings(arguments.iterations, seed, limit=arguments.limit)
+            return _search(Tuning(runner, tests, settings, arguments.per_second), arguments)
+    except UnknownDevice as error:
+        say(error)
+        return 2
+    except LitmusError as error:
+        say(error)
+        return 2
+    except WorkerFailure as failure:
+        say(f"error: {arguments.device} cannot be opened: {failure.reason}")
+        return 3
+
+
+def _search(tuning: Tuning, arguments: Namespace) -> int:
+    from gpudiy.cli.output import write_whole
+    from gpudiy.harness.incantation_text import incantation_file
+
+    found: Tuned | None = None
+    for step in tuning.search(arguments.candidates):
+        if isinstance(step, str):
+            say(step)
+        else:
+            found = step
+    assert found is not None
+    published = tuning.published() if arguments.baseline else {}
+    _show(found, published, tuning)
+    if arguments.output:
+        comments = (
+            f"Settings of gpudiy tune for {arguments.device}, seed {tuning.settings.seed}, {found.tried} tried.",
+            "Use them with: gpudiy run PATH --device DEVICE --incantation FILE",
+            "",
+        )
+        write_whole(Path(arguments.output), incantation_file(found.book(), comments))
+        print(f"written to {arguments.output}")
+    return 0 if found.single else 1
+
+
+def _show(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None:
+    unit = "sightings a second" if tuning.per_second else "sightings in 100,000 iterations"
+    best = "best of 16" if published else ""
+    print(f"{unit}; seed {tuning.settings.seed}")
+    print(f"{'test':<24}{'default':>12}{'portable':>12}{'its own':>12}  {best:<12}".rstrip())
+    for test in tuning.tests:
+        scores = [found.default_scores[test.name], found.portable_scores[test.name]]
+        if test.name in found.single_scores:
+            scores.append(found.single_scores[test.name])
+        shown = "".join(f"{_shown(score.rate(tuning.per_second), tuning.per_second):>12}" for score in scores)
+        print(f"{test.name:<24}{shown:<36}  {_best_published(test.name, published, tuning)}".rstrip())
+    print(f"portable settings: {found.portable.name}; settings of their own: {_own(found)}")
+
+
+def _best_published(test: str, published: Mapping[str, Scores], tuning: Tuning) -> str:
+    if not published:
+        return ""
+    name = max(published, key=lambda one: published[one][test].rate(tuning.per_second))
+    rate = published[name][test].rate(tuning.per_second)
+    return f"{_shown(rate, tuning.per_second)} with {name}" if rate else "0"
+
+
+def _own(found: Tuned) -> str:
+    return ", ".join(f"{test}: {one.name}" for test, one in found.single.items()) or "none, for nothing was seen"
+
+
+def _shown(rate: float, per_second: bool) -> str:
+    return f"{rate:,.0f}" if per_second else f"{100_000 * rate:,.5g}"

@@ -1,0 +1,79 @@
+"""Devices by name: `cuda:N`, `opencl`, `opencl:N`, `opencl:NAME`, `sim:PROFILE`; what is there and what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Protocol, cast
+
+from gpudiy.devices.device import Device
+from gpudiy.litmus.errors import LitmusError, near_name
+
+KINDS = {
+    "cuda": "gpudiy.devices.cuda",
+    "opencl": "gpudiy.devices.opencl",
+    "sim": "gpudiy.devices.simulated",
+}
+MOST_SHOWN = 12  # names in a message
+
+
+class UnknownDevice(LitmusError):
+    """No device goes by this name; the message says which do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A device that can be opened by its name; or, when `command` is set, what is missing and how to get it."""
+
+    name: str
+    what: str
+    command: str = ""
+
+    @property
+    def there(self) -> bool:
+        return not self.command
+
+
+class DeviceKind(Protocol):
+    """What the module of a kind of device offers; neither function needs a driver to be there."""
+
+    def list_devices(self) -> list[Listing]: ...
+
+    def open_device(self, rest: str) -> Device:
+        """The device of the name after the colon; raises `UnknownDevice`, or `DeviceError` if it does not open."""
+        ...
+
+
+def open_device(name: str) -> Device:
+    """The device of a name, in this process."""
+    kind, _, rest = name.partition(":")
+    check_kind(name)
+    return _kind(kind).open_device(rest)
+
+
+def check_kind(name: str) -> None:
+    """Raise `UnknownDevice` for a name of no kind of device, without looking for the device itself."""
+    kind = name.partition(":")[0]
+    if kind not in kinds():
+        near = near_name(kind, kinds())
+        raise UnknownDevice(f"there is no device {name!r}", hint=near or f"there are {shown_names()}")
+
+
+def kinds() -> list[str]:
+    return [kind for kind, module in KINDS.items() if find_spec(module) is not None]
+
+
+def list_devices() -> list[Listing]:
+    """Everything that can be opened here, and what is missing, kind by kind."""
+    return [listing for kind in kinds() for listing in _kind(kind).list_devices()]
+
+
+def shown_names() -> str:
+    names = [listing.name for listing in list_devices() if listing.there]
+    more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
+    return (", ".join(names[:MOST_SHOWN]) or "none") + more
+
+
+def _kind(name: str) -> DeviceKind:
+    return cast(DeviceKind, import_module(KINDS[name]))

@@ -1,0 +1,134 @@
+"""Records as JSON Lines: an object a line, with the names of `Record`, without what is empty."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, fields
+from typing import Any
+
+from gpudiy.logs.columns import LIVENESS, Columns, row_of
+from gpudiy.logs.problem import Problem
+from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
+from gpudiy.logs.soundness import unsound
+
+KNOWN = {entry.name: entry.type for entry in fields(Record)}
+PAIRS = ("options", "device_info")
+COUNTS = ("iterations", "positive", "negative")
+TEXTS = tuple(name for name, type in KNOWN.items() if type == "str")
+
+
+def print_json_line(record: Record) -> str:
+    """One record, with the end of its line."""
+    line: dict[str, Any] = {}
+    for name in KNOWN:
+        value = getattr(record, name)
+        if name in COUNTS or value not in ("", (), None, False):
+            line[name] = value
+    line["ending"] = str(record.ending)
+    if record.histogram:
+        line["histogram"] = [
+            {"outcome": entry.outcome, "count": entry.count} | ({"weak": True} if entry.weak else {})
+            for entry in record.histogram
+        ]
+    for name in PAIRS:
+        if name in line:
+            line[name] = _pairs(line[name])
+    if record.liveness is not None:
+        line["liveness"] = asdict(record.liveness)
+    return json.dumps(line, ensure_ascii=False) + "\n"
+
+
+def read_json_lines(text: str, path: str) -> tuple[Columns, list[Problem]]:
+    """The records of a file, and every line that is none."""
+    rows: list[dict[str, Any]] = []
+    problems = []
+    seen: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = record_of_json(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            problems.append(Problem(path, number, _wrong(error), line[:200]))
+            continue
+        if line in seen:
+            message = f"this record stands here twice: first on line {seen[line]}"
+            problems.append(Problem(path, number, message, line[:200], record.test))
+            continue
+        seen[line] = number
+        rows.append({**row_of(record), "file": path, "line": number})
+    columns = Columns()
+    columns.extend_rows(rows)
+    return columns, problems
+
+
+def record_of_json(found: object) -> Record:
+    """The record an object stands for; raises `ValueError` for an object that is none."""
+    if not isinstance(found, dict):
+        raise ValueError("a record is an object")
+    unknown = [name for name in found if name not in KNOWN]
+    values = {name: _value(name, value) for name, value in found.items() if name in KNOWN}
+    if not values.get("test"):
+        raise ValueError("a record names its test")
+    if unknown:
+        kept = "\n".join(f"{name}: {json.dumps(found[name])}" for name in unknown)
+        values["notes"] = "\n".join(filter(None, (values.get("notes", ""), kept)))
+    record = Record(**values)
+    if fault := unsound(record):
+        raise ValueError(fault)
+    return record
+
+
+def _value(name: str, value: Any) -> Any:
+    if name in TEXTS:
+        return _typed(name, value, str)
+    if name in COUNTS:
+        return _count(name, value)
+    if name == "histogram":
+        return tuple(_outcome(entry) for entry in _typed(name, value, list))
+    if name in PAIRS:
+        pairs = value.items() if isinstance(value, dict) else _typed(name, value, list)
+        return tuple((str(key), str(entry)) for key, entry in pairs)
+    if name == "ending":
+        return Ending(_typed(name, value, str))
+    if name == "liveness":
+        given = _typed(name, value, dict)
+        return Liveness(**{key: _count(key, given[key]) for key in LIVENESS if key in given})
+    if name == "seed":
+        return _typed(name, value, int)
+    if name == "seconds":
+        return float(_typed(name, value, (int, float)))
+    return _typed(name, value, bool)
+
+
+def _outcome(entry: Any) -> OutcomeCount:
+    given = _typed("histogram", entry, dict)
+    outcome = _typed("outcome", given.get("outcome"), str)
+    return OutcomeCount(outcome, _count("count", given.get("count")), given.get("weak") is True)
+
+
+def _count(name: str, value: Any) -> int:
+    number: int = _typed(name, value, int)
+    if number < 0:
+        raise ValueError(f"{name} is {number}, and nothing is counted below 0")
+    return number
+
+
+def _typed(name: str, value: Any, wanted: Any) -> Any:
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        raise ValueError(f"{name} must not be {json.dumps(value)[:40]}")
+    return value
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> object:
+    """An object, unless a name stands there twice."""
+    listed = list(pairs)
+    unique = dict(listed)
+    return unique if len(unique) == len(listed) else listed
+
+
+def _wrong(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"this is not JSON: {error.msg} at column {error.colno}; the line may be cut"
+    return str(error) or "this is no record"

@@ -1,0 +1,74 @@
+"""Logs of every known format, read into one `Log`."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.counts_csv import looks_like_counts, read_counts
+from gpudiy.logs.json_lines import read_json_lines
+from gpudiy.logs.parquet import read_parquet
+from gpudiy.logs.problem import LogError, Problem
+from gpudiy.logs.sources import STANDARD_INPUT, find_logs, is_parquet, load_text
+from gpudiy.logs.text_reader import looks_like_text_log, read_text
+
+Paths = str | Path | Iterable[str | Path]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Everything that was read: records by column, and what was damaged."""
+
+    columns: Columns
+    problems: tuple[Problem, ...] = ()
+    files: tuple[str, ...] = field(default=())
+
+
+def load(paths: Paths) -> Log:
+    """Read logs: files, directories, globs, `-`. Raises `LogError` for what is no log at all; damaged records are
+    left out and told among the problems."""
+    given: Sequence[str | Path] = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    columns = Columns()
+    problems: list[Problem] = []
+    files = list(find_logs(given))
+    for file in files:
+        found, wrong = read_file(file)
+        columns.extend(found)
+        problems += wrong
+    return Log(columns, tuple(problems), tuple(files))
+
+
+def read_file(path: str) -> tuple[Columns, list[Problem]]:
+    """The records of one file, and its problems."""
+    if is_parquet(path):
+        return read_parquet(path), []
+    text, problems = load_text(path)
+    name = "<stdin>" if path == STANDARD_INPUT else path
+    if not text.strip():
+        if problems:
+            return Columns(), problems
+        raise LogError("this log is empty", path=name)
+    columns, wrong = _read(text, name)
+    return columns, problems + wrong
+
+
+def _read(text: str, path: str) -> tuple[Columns, list[Problem]]:
+    if text.lstrip()[0] == "{":
+        return read_json_lines(text, path)
+    header = next(csv.reader(io.StringIO(text[:65536])), [])
+    if looks_like_counts(header):
+        return read_counts(text, path)
+    if looks_like_text_log(text):
+        return read_text(text, path)
+    raise LogError(
+        "this is not a log",
+        path=path,
+        line=1,
+        column=1,
+        source=text.split("\n", 1)[0][:1000],
+        hint="known are logs of gpu-litmus, litmus7, herd7 and gpudiy, JSON Lines, Parquet, CSV with a column `test`",
+    )

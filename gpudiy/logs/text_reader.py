@@ -1,0 +1,188 @@
+"""Text logs of the original gpu-litmus, of litmus7 and herd7, and of gpudiy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpudiy.logs.columns import Columns, pairs_text, read_pairs
+from gpudiy.logs.problem import Problem
+from gpudiy.logs.record import Ending
+from gpudiy.logs.text_body import START, Damage, read_body
+from gpudiy.logs.text_surroundings import (
+    Trailer,
+    read_preamble,
+    read_trailer,
+    split_surroundings,
+)
+from gpudiy.logs.text_writer import LITMUS_FILE
+
+NEW_TEST = "\nTest"
+
+
+def looks_like_text_log(text: str) -> bool:
+    return next(_starts("\n" + text), None) is not None or bool(split_surroundings(text)[1])
+
+
+def read_text(text: str, path: str) -> tuple[Columns, list[Problem]]:
+    """The records of a text log, and what is damaged in it."""
+    return _Reader("\n" + text, path).read()  # every line has an end before it
+
+
+def _starts(text: str) -> Iterator[int]:
+    """Where results start, each at its word `Test`."""
+    at = text.find(NEW_TEST)
+    while at >= 0:
+        if START.match(text, at + 1):
+            yield at + 1
+        at = text.find(NEW_TEST, at + 1)
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    path: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    seen: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    without_device: list[dict[str, Any]] = field(default_factory=list)  # results of this run that wait for it
+    without_parameters: list[dict[str, Any]] = field(default_factory=list)
+    counted: int = 0  # offset up to which lines are counted
+    line: int = 0
+
+    def read(self) -> tuple[Columns, list[Problem]]:
+        starts = list(_starts(self.text))
+        first = starts[0] if starts else len(self.text)
+        leading, preamble = self._trailer(0, first)
+        for start, end in zip(starts, [*starts[1:], len(self.text)], strict=True):
+            preamble = self._result(start, end, preamble)
+        if preamble is not None and preamble[1]:
+            self._without_result(*preamble)
+        self._share_leading(read_trailer(leading))
+        columns = Columns()
+        columns.extend_rows(self.rows)
+        return columns, self.problems
+
+    def _result(self, start: int, end: int, preamble: tuple[int, str] | None) -> tuple[int, str] | None:
+        """Read one result and what follows it up to the next; give the preamble of the next."""
+        line = self._line_of(start)
+        try:
+            row, stop = read_body(self.text, start, end)
+        except Damage as damage:
+            self._damaged(line, damage, start)
+            return self._last(split_surroundings(self.text[start:end])[1], start)
+        row["file"], row["line"] = self.path, line
+        if preamble is not None and preamble[1]:
+            self._add_preamble(row, preamble[1], line)
+        trailer_text, following = self._trailer(stop, end)
+        key = (self.text[start:stop], trailer_text, preamble[1] if preamble else "")
+        if key in self.seen:
+            message = f"this record stands here twice: first on line {self.seen[key]}"
+            self.problems.append(Problem(self.path, line, message, test=row["test"]))
+        else:
+            self.seen[key] = line
+            self.rows.append(row)
+            self._add_trailer(row, trailer_text)
+        return following
+
+    def _trailer(self, start: int, end: int) -> tuple[str, tuple[int, str] | None]:
+        """The text after a result, and the preamble of the next."""
+        text = self.text[start:end]
+        if not text or text.isspace():
+            return "", None
+        trailer, following = split_surroundings(text)
+        return trailer, self._last(following, start)
+
+    def _last(self, following: list[tuple[int, str]], offset: int) -> tuple[int, str] | None:
+        """Only the last preamble has a result; each before it is a test without."""
+        for at, text in following[:-1]:
+            self._without_result(offset + at, text)
+        return (offset + following[-1][0], following[-1][1]) if following else None
+
+    def _add_preamble(self, row: dict[str, Any], text: str, line: int) -> None:
+        preamble = read_preamble(text)
+        name = preamble.name
+        if preamble.row.get("text") and name != row["test"]:
+            if not name.startswith((f"{row['test']}-", f"{row['test']}_")):
+                message = f"the test printed before this result is {name}: it is left out"
+                self.problems.append(Problem(self.path, line, message, test=row["test"]))
+                return
+            row["test"] = name  # a name that was made unique afterwards
+        row |= preamble.row
+        if preamble.file and preamble.file != f"{name}.litmus":
+            row["options"] = pairs_text(((LITMUS_FILE, preamble.file),))
+
+    def _add_trailer(self, row: dict[str, Any], text: str) -> None:
+        trailer = read_trailer(text)
+        notes = [row.get("notes", ""), trailer.own.get("notes", "")]
+        row |= trailer.own
+        if any(notes):
+            row["notes"] = "\n".join(filter(None, notes))
+        if not trailer.device and not (text and not text.isspace()):
+            self.without_device.append(row)
+        else:
+            for earlier in (*self.without_device, row):
+                earlier |= trailer.device
+            self.without_device.clear()
+        if not trailer.has_parameters:
+            self.without_parameters.append(row)
+            return
+        for earlier in (*self.without_parameters, row):
+            _add_parameters(earlier, trailer)
+        self.without_parameters.clear()
+
+    def _share_leading(self, leading: Trailer) -> None:
+        """What a log says before its first result holds for every result that says nothing itself."""
+        for row in self.without_device:
+            row |= leading.device
+        for row in self.without_parameters:
+            _add_parameters(row, leading)
+        if self.rows and "notes" in leading.own:
+            notes = self.rows[0].get("notes", "")
+            self.rows[0]["notes"] = "\n".join(filter(None, (leading.own["notes"], notes)))
+
+    def _without_result(self, offset: int, text: str) -> None:
+        """A test that has no result: optcheck refused it, or it failed, or the log is cut."""
+        preamble = read_preamble(text)
+        line = self._line_of(offset)
+        row = preamble.row | {"test": preamble.name, "file": self.path, "line": line}
+        if preamble.row.get("optcheck") == "optimised":
+            row |= {"ending": str(Ending.REFUSED), "reason": preamble.failure}
+        elif preamble.failure:
+            row |= {"ending": str(Ending.CRASHED), "reason": preamble.failure}
+        else:
+            message = "there is no result for this test: the log is cut"
+            self.problems.append(Problem(self.path, line, message, test=preamble.name))
+            self._forget_run()
+            return
+        self.rows.append(row)
+
+    def _damaged(self, line: int, damage: Damage, start: int) -> None:
+        place = self._line_of(max(start, min(damage.offset, len(self.text) - 1)))
+        source = self.text[self.text.rfind("\n", 0, damage.offset) + 1 : damage.offset + 200].split("\n")[0]
+        name = START.match(self.text, start)
+        test = (name[1] or name[3]) if name else ""
+        message = damage.message if place == line else f"{damage.message} (the record starts on line {line})"
+        self.problems.append(Problem(self.path, place, message, source, test))
+        self._forget_run()
+
+    def _forget_run(self) -> None:
+        """After a damage nobody knows whether what follows belongs to the same run on the same device."""
+        self.without_device.clear()
+        self.without_parameters.clear()
+
+    def _line_of(self, offset: int) -> int:
+        """The line of an offset; the text has one line end more than the file, at its start."""
+        if offset < self.counted:
+            return self.text.count("\n", 0, offset)
+        self.line += self.text.count("\n", self.counted, offset)
+        self.counted = offset
+        return self.line
+
+
+def _add_parameters(row: dict[str, Any], trailer: Trailer) -> None:
+    said = read_pairs(row.get("options", ""))
+    row |= trailer.parameters
+    if said:
+        row["options"] = pairs_text((*said, *read_pairs(trailer.parameters.get("options", ""))))

@@ -1,0 +1,87 @@
+"""Logs written whole, in the format that the name of the file asks for."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.json_lines import print_json_line
+from gpudiy.logs.problem import LogError
+from gpudiy.logs.text_writer import print_text
+
+CSV_COLUMNS = ("test", "hash", "chip", "device", "architecture", "iterations", "positive", "negative", "ending",
+               "optcheck", "condition", "source")  # fmt: skip
+
+
+class LogFormat(StrEnum):
+    TEXT = "text"
+    JSON_LINES = "jsonl"
+    PARQUET = "parquet"
+    CSV = "csv"
+
+
+SUFFIXES = {
+    ".txt": LogFormat.TEXT,
+    ".log": LogFormat.TEXT,
+    ".jsonl": LogFormat.JSON_LINES,
+    ".json": LogFormat.JSON_LINES,
+    ".parquet": LogFormat.PARQUET,
+    ".csv": LogFormat.CSV,
+}
+
+
+def format_of(path: str) -> LogFormat:
+    """What the name of a file asks for; raises `LogError` for a name that asks for nothing known."""
+    suffix = Path(path.removesuffix(".gz")).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise LogError(f"the name of a log ends in {', '.join(SUFFIXES)}", path=path)
+    return SUFFIXES[suffix]
+
+
+def write_log(columns: Columns, path: str, format: LogFormat | None = None) -> None:
+    """Write a log; it appears when it is whole. A name that ends in .gz is packed."""
+    chosen = format or format_of(path)
+    if chosen is LogFormat.PARQUET:
+        from gpudiy.logs.parquet import write_parquet
+
+        _whole(Path(path), lambda temporary: write_parquet(columns, temporary))
+        return
+    data = log_text(columns, chosen).encode("utf-8", errors="replace")
+    packed = gzip.compress(data, mtime=0) if path.endswith(".gz") else data
+    _whole(Path(path), lambda temporary: temporary.write_bytes(packed))
+
+
+def log_text(columns: Columns, format: LogFormat) -> str:
+    """The records in a format of text."""
+    if format is LogFormat.CSV:
+        return _csv_text(columns)
+    if format is LogFormat.PARQUET:
+        raise LogError("Parquet is no text: give the name of a file to write")
+    one = print_json_line if format is LogFormat.JSON_LINES else print_text
+    return "".join(one(record) for record in columns.records())
+
+
+def _csv_text(columns: Columns) -> str:
+    """Counts without histograms; what a CSV has no column for is left out."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    writer.writerows(zip(*(columns[name] for name in CSV_COLUMNS), strict=True))
+    return text.getvalue()
+
+
+def _whole(path: Path, write: Callable[[Path], object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        write(temporary)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
