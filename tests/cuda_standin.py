@@ -5,15 +5,35 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
+
+from gpudiy.litmus import Test, read_test
 
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
 DRIVER = BUILT / "driver" / "libcuda.so.1"
 SITE = BUILT / "site"
-HOST_FLAGS = ("-O1", "-g", "-shared", "-fPIC", "-pthread")
+KERNELS = BUILT / "kernels"
+HOST_FLAGS = ("-O1", "-shared", "-fPIC", "-pthread", "-fno-operator-names")
+
+SB = """GPU_PTX {name}
+{{0:.reg .s32 r2; 1:.reg .s32 r2;}}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | st.cg.s32 [y],1 ;
+ ld.cg.s32 r2,[y] | ld.cg.s32 r2,[x] ;
+{tree}
+x: {space}, y: {space}
+exists (0:r2=0 /\\ 1:r2=0)
+"""
+INTER_CTA = "(device (kernel (cta (warp P0)) (cta (warp P1))))"
+
+
+def sb_test(tree: str = INTER_CTA, space: str = "global", name: str = "SB") -> Test:
+    """Store buffering, placed by a scope tree."""
+    return read_test(SB.format(name=name, tree=tree, space=space))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +77,7 @@ class Machine:
             "STANDIN_CHIPS": self.chips,
             "STANDIN_FAULTS": self.faults,
             "STANDIN_JOURNAL": str(self.directory / "journal"),
-            "STANDIN_KERNELS": str(self.directory / "kernels"),
+            "STANDIN_KERNELS": str(KERNELS),
             "GPUDIY_CACHE": str(self.directory / "cache"),
             **self.more,
         }
@@ -78,13 +98,34 @@ class Machine:
         path = self.directory / "journal"
         return Journal(tuple(path.read_text().splitlines()) if path.exists() else ())
 
+    def add_tests(self, tests: Sequence[Test], architecture: str = "sm_80") -> None:
+        """Build tests as a device of that architecture will, and the same tests for this processor."""
+        from gpudiy.devices.cuda_binaries import Binaries
+        from gpudiy.harness.source import Dialect, module_source, play_source
+
+        binaries = Binaries()
+        binaries.build(tests, architecture)
+        modules: dict[bytes, dict[int, Test]] = {}
+        for test in tests:
+            binary = binaries.of(test, architecture)
+            modules.setdefault(binary.cubin, {})[binary.number] = test
+        for cubin, numbered in modules.items():
+            plays = [play_source(numbered[number], Dialect.HOST) for number in range(len(numbered))]
+            self.add_host_build(cubin, module_source(plays, Dialect.HOST))
+
     def add_host_build(self, cubin: bytes, source: str) -> None:
-        """Build the source for this processor, as what the cubin does."""
-        kernels = self.directory / "kernels"
-        kernels.mkdir(exist_ok=True)
-        library = kernels / f"{image_hash(cubin):016x}.so"
-        command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(library), "-x", "c++", "-"]
+        """Build the source for this processor, as what the cubin does; what is built stays from run to run."""
+        library = KERNELS / f"{image_hash(cubin):016x}.so"
+        mark = library.with_suffix(".source")
+        wanted = sha256(source.encode()).hexdigest()
+        if library.exists() and mark.exists() and mark.read_text() == wanted:
+            return
+        KERNELS.mkdir(exist_ok=True)
+        unfinished = library.with_suffix(f".{os.getpid()}")
+        command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(unfinished), "-x", "c++", "-"]
         subprocess.run(command, input=source, text=True, check=True)
+        unfinished.replace(library)
+        mark.write_text(wanted)
 
 
 def image_hash(image: bytes) -> int:

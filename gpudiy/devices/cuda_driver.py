@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from types import ModuleType
 
 from gpudiy.devices.device import DeviceError
@@ -36,7 +37,7 @@ class NoPyCuda(Exception):
 def load_driver() -> ModuleType:
     """`pycuda.driver`, initialised."""
     try:
-        import pycuda.driver as driver
+        driver = import_module("pycuda.driver")
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("pycuda"):
             raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpudiy.devices.cuda_gpu import Gpu, Kernel
@@ -43,57 +44,64 @@ class Buffers:
             self._allocations.pop(name).free()
 
 
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The kernel of each part of a test on its GPU, the number of the test in that module, and the two helpers."""
+
+    parts: tuple[Kernel, ...]
+    numbers: tuple[int, ...]
+    reset: Kernel
+    reduce: Kernel
+
+
 def launch(
-    parts: Sequence[Kernel],
-    reset: Kernel,
-    reduce: Kernel,
-    buffers: Buffers,
-    plan: Plan,
-    told: bytes,
-    constants: Sequence[int],
-    sizes: Mapping[str, int],
+    kernels: Kernels, buffers: Buffers, plan: Plan, told: bytes, sizes: Mapping[str, int]
 ) -> tuple[bytes, bytes]:
-    """Run the instances of a plan once, each part on its GPU; the table and the counters.
-
-    `told` is the struct `Launch`; `constants` are handed to the kernel of the test after `part`, all else being the same
-    for every kernel.
-    """
-    import numpy
-
-    home = parts[0].gpu
+    """Run the instances of a plan once, each part on its GPU, as `told`; the bytes of the table and the counters."""
+    home = kernels.reset.gpu
     driver = home.driver
     arguments = buffers.arguments()
     with home.entered():
         stream = home.stream(0)
         driver.memcpy_htod_async(buffers["launch"], told, stream)
         driver.memset_d32_async(buffers["scratchpad"], 0, sizes["scratchpad"] // 4, stream)
-        _launch_helper(reset, plan, arguments, stream)
-        if len(parts) > 1:
+        _launch_helper(kernels.reset, plan, arguments, stream)
+        if len(kernels.parts) > 1:
             stream.synchronize()  # the other streams start when memory is ready
-    streams = []
-    for number, kernel in enumerate(parts):
-        with kernel.gpu.entered():
-            streams.append(kernel.gpu.stream(number))
-            kernel.function(
-                *arguments,
-                numpy.uint32(number),
-                numpy.uint64(0),  # no place for the specification: it is there to be checked, not to be run
-                *(numpy.uint64(value) for value in constants),
-                grid=(plan.groups, 1, 1),
-                block=(plan.group_size, 1, 1),
-                shared=plan.shared_bytes,
-                stream=streams[-1],
-            )
-    for kernel, other in zip(parts[1:], streams[1:], strict=True):
-        with kernel.gpu.entered():
+    others = _launch_parts(kernels, plan, arguments)
+    for gpu, other in others:
+        with gpu.entered():
             other.synchronize()
     table, counters = bytearray(sizes["table"]), bytearray(sizes["counters"])
     with home.entered():
-        _launch_helper(reduce, plan, arguments, stream)
+        _launch_helper(kernels.reduce, plan, arguments, stream)
         driver.memcpy_dtoh_async(table, buffers["table"], stream)
         driver.memcpy_dtoh_async(counters, buffers["counters"], stream)
         stream.synchronize()
     return bytes(table), bytes(counters)
+
+
+def _launch_parts(kernels: Kernels, plan: Plan, arguments: Sequence[Any]) -> list[tuple[Gpu, Any]]:
+    """Start every part, on a stream of its own; the streams of all but the first, on which the home goes on."""
+    import numpy
+
+    others = []
+    for part, (kernel, number) in enumerate(zip(kernels.parts, kernels.numbers, strict=True)):
+        with kernel.gpu.entered():
+            stream = kernel.gpu.stream(part)
+            kernel.function(
+                *arguments,
+                numpy.uint32(part),
+                numpy.uint32(number),
+                numpy.uint64(0),  # no place for the specification: it is there to be checked, not to be run
+                grid=(plan.groups, 1, 1),
+                block=(plan.group_size, 1, 1),
+                shared=plan.shared_bytes,
+                stream=stream,
+            )
+            if part:
+                others.append((kernel.gpu, stream))
+    return others
 
 
 def _launch_helper(kernel: Kernel, plan: Plan, arguments: Sequence[Any], stream: Any) -> None:
@@ -103,6 +111,4 @@ def _launch_helper(kernel: Kernel, plan: Plan, arguments: Sequence[Any], stream:
     shared = helper_shared_bytes()
     size = min(plan.helper_size, kernel.most_threads)
     groups = max(1, min(plan.helper_groups, kernel.resident(size, shared)))
-    kernel.function(
-        *arguments, numpy.uint32(0), grid=(groups, 1, 1), block=(size, 1, 1), shared=shared, stream=stream
-    )
+    kernel.function(*arguments, numpy.uint32(0), grid=(groups, 1, 1), block=(size, 1, 1), shared=shared, stream=stream)

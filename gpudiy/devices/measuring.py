@@ -12,7 +12,6 @@ from gpudiy.devices.device import DeviceError, Observation, Outcome
 from gpudiy.harness.geometry import Impossible, Plan
 from gpudiy.harness.host_side import Counted
 from gpudiy.harness.incantation import Incantation
-from gpudiy.litmus import Test
 from gpudiy.logs.record import Ending, Liveness
 
 MOST_SLOTS = 1 << 16  # of the table of outcomes
@@ -27,7 +26,7 @@ class Launcher:
     parts: int = 1
 
 
-def measure(test: Test, incantation: Incantation, iterations: int, seed: int, launcher: Launcher) -> Observation:
+def measure(incantation: Incantation, iterations: int, seed: int, launcher: Launcher) -> Observation:
     """Run no fewer than the iterations; the same seed gives the same launches."""
     start = time.perf_counter()
     dice = random.Random(seed)
@@ -87,6 +86,7 @@ def _used(incantation: Incantation, plan: Plan) -> Incantation:
         group_size=plan.group_size,
         stress_groups=stress_groups,
         meet_every=plan.batch,
+        spin_limit=plan.spin_limit,
         location_stride=plan.location_bytes // 4,
         instances=plan.instances,
     )

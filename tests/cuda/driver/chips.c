@@ -13,10 +13,10 @@ static const Chip known_chips[] = {
     {"t4", "Tesla T4", 7, 5, 40, 1024, 16, 65536, KIB(64), KIB(48), 0, GIB(15)},
     {"a100", "NVIDIA A100-SXM4-40GB", 8, 0, 108, 2048, 32, 65536, KIB(164), KIB(48), KIB(1), GIB(40)},
     {"h100", "NVIDIA H100 80GB HBM3", 9, 0, 132, 2048, 32, 65536, KIB(228), KIB(48), KIB(1), GIB(80)},
-    {"small75", "Stand-in 75", 7, 5, 2, 64, 4, 65536, KIB(64), KIB(48), 0, MIB(256)},
-    {"small80", "Stand-in 80", 8, 0, 2, 64, 4, 65536, KIB(100), KIB(48), KIB(1), MIB(256)},
-    {"small90", "Stand-in 90", 9, 0, 4, 64, 4, 65536, KIB(228), KIB(48), KIB(1), MIB(256)},
-    {"tiny80", "Stand-in 80, one SM", 8, 0, 1, 64, 1, 65536, KIB(100), KIB(48), KIB(1), MIB(64)},
+    {"small75", "Stand-in 75", 7, 5, 2, 256, 4, 65536, KIB(64), KIB(48), 0, MIB(256)},
+    {"small80", "Stand-in 80", 8, 0, 2, 256, 4, 65536, KIB(100), KIB(48), KIB(1), MIB(256)},
+    {"small90", "Stand-in 90", 9, 0, 4, 256, 4, 65536, KIB(228), KIB(48), KIB(1), MIB(256)},
+    {"tiny80", "Stand-in 80, one SM", 8, 0, 1, 256, 1, 65536, KIB(100), KIB(48), KIB(1), MIB(64)},
 };
 
 int device_count;
@@ -49,6 +49,13 @@ EXPORT CUresult CUDAAPI cuInit(unsigned int flags) {
 EXPORT CUresult CUDAAPI cuDriverGetVersion(int *version) {
     *version = CUDA_VERSION;
     return CUDA_SUCCESS;
+}
+
+/* Asked for by NVIDIA's compiler, which looks whether there is a driver: this one has no inner tables to give. */
+EXPORT CUresult CUDAAPI cuGetExportTable(const void **table, const CUuuid *identity) {
+    (void)identity;
+    *table = NULL;
+    return CUDA_ERROR_NOT_FOUND;
 }
 
 EXPORT CUresult CUDAAPI cuDeviceGetCount(int *count) {

@@ -112,7 +112,8 @@ static CUresult start_copy(const char *function, Copy wanted, CUdeviceptr first,
     wanted.miscount = wanted.kind == TO_HOST && fault_at("copy", NULL).kind == FAULT_MISCOUNT;
     Copy *copy = malloc(sizeof *copy);
     *copy = wanted;
-    journal("%s bytes=%zu", function, wanted.bytes);
+    uint64_t hash = wanted.kind == TO_DEVICE ? hash_of((const unsigned char *)wanted.from, wanted.bytes) : 0;
+    journal("%s bytes=%zu hash=%016llx", function, wanted.bytes, (unsigned long long)hash);
     enqueue(stream, do_copy, copy_finished, copy);
     if (wait)
         drain(stream);

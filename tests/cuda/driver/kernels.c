@@ -17,7 +17,7 @@ struct HostBuild {
 
 typedef void HostKernel(uint32_t groups, uint32_t threads, uint32_t shared_bytes, void **arguments);
 
-static uint64_t hash_of(const unsigned char *bytes, size_t size) {
+uint64_t hash_of(const unsigned char *bytes, size_t size) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (size_t i = 0; i < size; i++)
         hash = (hash ^ bytes[i]) * 0x100000001b3u;

@@ -9,6 +9,7 @@
  *   STANDIN_JOURNAL  file to append the journal to
  *   STANDIN_KERNELS  directory with host builds of cubins (kernels.c)
  *   STANDIN_FAULTS   what goes wrong, and when (faults.c)
+ *   STANDIN_IDLE     set: kernels do nothing, for chips with more threads than a host can run
  *   STANDIN_NO_PEER  set: devices cannot reach each other's memory
  */
 #ifndef STANDIN_H
@@ -168,6 +169,7 @@ int occupancy(const Chip *chip, const KernelImage *kernel, int threads, int dyna
 
 typedef struct HostBuild HostBuild;
 
+uint64_t hash_of(const unsigned char *bytes, size_t size);
 HostBuild *host_build(const void *image, size_t size);
 void close_host_build(HostBuild *build);
 /* Runs every thread of the grid; returns when all have ended. */

@@ -1,0 +1,302 @@
+"""The CUDA device: what it launches, where, with what, and that it believes nobody blindly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import pytest
+from cuda_standin import INTER_CTA, Machine, sb_test
+
+from gpudiy.harness.incantation import Incantation
+from gpudiy.litmus import Test, print_test
+
+pytestmark = pytest.mark.cuda
+Make = Callable[..., Machine]
+
+TREES = {
+    "one warp": "(device (kernel (cta (warp P0 P1))))",
+    "one CTA": "(device (kernel (cta (warp P0) (warp P1))))",
+    "two CTAs": INTER_CTA,
+    "two kernels": "(device (kernel (cta (warp P0))) (kernel (cta (warp P1))))",
+    "two devices": "(system (device (kernel (cta (warp P0)))) (device (kernel (cta (warp P1)))))",
+    "one cluster": "(device (kernel (cluster (cta (warp P0)) (cta (warp P1)))))",
+}
+CHEAP = Incantation(group_size=32, stress_iterations=8, instances=512)
+
+PROGRAM = """
+import json, sys
+from gpudiy.devices.device import DeviceError
+from gpudiy.devices.opening import open_device
+from gpudiy.harness.incantation import Incantation
+from gpudiy.litmus import read_test
+tests, incantation, iterations, seed, patch = json.loads(sys.argv[1])
+exec(patch)
+device = open_device("cuda:0")
+for text in tests:
+    test = read_test(text)
+    given = {"obstacle": device.obstacle(test)}
+    if given["obstacle"] is None:
+        try:
+            found = device.run(test, Incantation(**incantation), iterations, seed)
+            given["outcomes"] = [[list(outcome), count] for outcome, count in sorted(found.outcomes.items())]
+            given["liveness"] = [found.liveness.meetings, found.liveness.timeouts, found.liveness.overlaps,
+                                 found.liveness.stress_accesses]
+        except DeviceError as error:
+            given["error"] = [str(error.ending), str(error)]
+    print(json.dumps(given))
+device.close()
+"""
+
+
+def run(
+    machine: Machine,
+    tests: Sequence[Test],
+    incantation: Incantation = CHEAP,
+    iterations: int = 500,
+    seed: int = 1,
+    patch: str = "",
+) -> list[dict[str, object]]:
+    """What the device said of each test."""
+    request = json.dumps([[print_test(test) for test in tests], asdict(incantation), iterations, seed, patch])
+    found = machine.run("-c", PROGRAM, request)
+    assert found.returncode == 0 or patch, found.stderr
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def total(given: dict[str, object]) -> int:
+    return sum(count for _, count in given["outcomes"])  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("place", ["one warp", "one CTA", "two CTAs"])
+def test_a_test_of_one_kernel(machine: Make, place: str) -> None:
+    here = machine()
+    test = sb_test(TREES[place])
+    here.add_tests([test])
+    (given,) = run(here, [test])
+    assert here.journal.violations == []
+    assert total(given) == 512
+    assert {tuple(outcome) for outcome, _ in given["outcomes"]} <= {(0, 0), (0, 1), (1, 0), (1, 1)}  # type: ignore[attr-defined]
+    meetings, timeouts, overlaps, stress = given["liveness"]  # type: ignore[misc]
+    assert meetings + timeouts == 512
+    assert overlaps > 0
+    assert stress > 0
+    launches = here.journal.entries("launch")
+    assert [launch["kernel"] for launch in launches] == ["reset", "run", "reduce"]
+    assert launches[1]["block"] == ("64" if place == "one CTA" else "32")
+
+
+def test_kernels_run_side_by_side_on_streams_of_their_own(machine: Make) -> None:
+    """They meet each other, which they cannot unless both run; together they have room."""
+    here = machine()
+    test = sb_test(TREES["two kernels"])
+    here.add_tests([test])
+    (given,) = run(here, [test])
+    assert here.journal.violations == []
+    assert total(given) == 512
+    assert given["liveness"][2] > 0  # type: ignore[index]
+    parts = [launch for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
+    assert [part["arguments"].split()[7] for part in parts] == ["0", "1"]
+    assert len({part["stream"] for part in parts}) == 2
+    assert sum(int(part["grid"]) for part in parts) <= 8
+
+
+def test_devices_share_the_memory_of_the_first(machine: Make) -> None:
+    here = machine("small80,small80")
+    test = sb_test(TREES["two devices"])
+    here.add_tests([test])
+    (given,) = run(here, [test])
+    assert here.journal.violations == []
+    assert total(given) == 512
+    assert given["liveness"][2] > 0  # type: ignore[index]
+    parts = [launch for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
+    assert [(part["device"], part["arguments"].split()[7]) for part in parts] == [("0", "0"), ("1", "1")]
+    assert here.journal.entries("peer") == [{"from": "1", "to": "0"}]
+    assert {found["device"] for found in here.journal.entries("alloc")} == {"0"}
+
+
+def test_what_cannot_be_placed_is_not_run(machine: Make) -> None:
+    here = machine("small80")
+    asked = [sb_test(TREES["two devices"]), sb_test(TREES["one cluster"])]
+    devices, cluster = run(here, asked)
+    assert devices["obstacle"] == "its threads are on 2 devices, and this is the only GPU here"
+    assert cluster["obstacle"] == "a cluster of 2 CTAs does not fit: 1 is the most here"
+    (apart,) = run(machine("small80,small80", STANDIN_NO_PEER="1"), asked[:1])
+    assert apart["obstacle"] == "its threads are on 2 devices, and this is the only GPU here"
+    (crowded,) = run(machine("tiny80"), [sb_test(TREES["two kernels"])])
+    assert crowded["obstacle"] == "an instance needs 2 CTAs at the same time, the device runs 1"
+    assert here.journal.entries("launch") == []
+    assert here.journal.violations == []
+
+
+def test_shared_memory_and_addresses(machine: Make) -> None:
+    here = machine()
+    shared = sb_test(TREES["one CTA"], "shared", "SB-shared")
+    here.add_tests([shared])
+    (given,) = run(here, [shared])
+    assert here.journal.violations == []
+    assert total(given) == 512
+    assert int(here.journal.entries("launch")[1]["shared"]) > 0
+
+
+@pytest.mark.parametrize(
+    "incantation",
+    [
+        Incantation(group_size=32, stress_iterations=8, instances=512, memory_stress=False, randomisation=False),
+        Incantation(group_size=32, stress_iterations=8, instances=512, bank_conflicts=True, pre_stress_percent=100),
+        Incantation(group_size=64, stress_iterations=8, instances=900, synchronisation=False, meet_every=3),
+        Incantation(group_size=1024, testing_groups=2, stress_groups=1, stress_lines=1, stress_iterations=2, instances=64),
+        Incantation(group_size=32, location_stride=1, location_spread=1, stress_line_size=1, stress_iterations=8),
+    ],
+)
+def test_incantations_stay_inside_their_memory(machine: Make, incantation: Incantation) -> None:
+    here = machine()
+    test = sb_test()
+    here.add_tests([test])
+    (given,) = run(here, [test], incantation)
+    assert here.journal.violations == []
+    assert total(given) >= 500
+
+
+def test_the_same_seed_tells_the_kernels_the_same(machine: Make) -> None:
+    told = []
+    for seed in (7, 7, 8):
+        here = machine()
+        here.add_tests([sb_test()])
+        run(here, [sb_test()], iterations=1500, seed=seed)
+        told.append([copy["hash"] for copy in here.journal.entries("cuMemcpyHtoDAsync")])
+        (here.directory / "journal").unlink()
+    assert told[0] == told[1] != told[2]
+    assert len(set(told[0])) == 3  # three launches, each of its own
+
+
+@pytest.mark.parametrize(("chip", "architecture"), [("t4", "sm_75"), ("a100", "sm_80"), ("h100", "sm_90")])
+def test_real_chips_are_filled_and_not_overfilled(machine: Make, chip: str, architecture: str) -> None:
+    """The kernels do not run, as no host has so many threads; what they leave undone is noticed."""
+    here = machine(chip, STANDIN_IDLE="1")
+    test = sb_test()
+    here.add_tests([test], architecture)
+    for size in (0, 32, 256, 1024):
+        (given,) = run(here, [test], Incantation(group_size=size), iterations=10_000_000)
+        assert given["error"][0] == "crashed"  # type: ignore[index]
+    assert here.journal.violations == []
+    sms = {"t4": 40, "a100": 108, "h100": 132}[chip]
+    grids = [int(launch["grid"]) for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
+    assert all(grid >= sms * 3 // 4 for grid in grids)
+
+
+FAULTS = {
+    "cuLaunchKernel#2=719": "crashed",
+    "kernel/run=700": "crashed",
+    "kernel/run=702": "timeout",
+    "kernel/run=999": "device lost",
+    "kernel/run=214": "device lost",
+    "cuMemAlloc#2=2": "out of memory",
+    "cuModuleLoadDataEx=2": "out of memory",
+    "cuMemcpyDtoHAsync=46": "device lost",
+    "copy#1=miscount": "crashed",
+    "copy#2=miscount": "crashed",
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_an_ending(machine: Make, fault: str) -> None:
+    here = machine(faults=fault)
+    here.add_tests([sb_test()])
+    (given,) = run(here, [sb_test()])
+    assert given["error"][0] == FAULTS[fault], given  # type: ignore[index]
+    assert here.journal.violations == []
+
+
+def test_a_cubin_of_another_architecture_is_refused_by_name(machine: Make) -> None:
+    here = machine("small80")
+    patch = """
+from gpudiy.devices.cuda_binaries import Binaries
+of = Binaries.of
+Binaries.of = lambda self, test, architecture: of(self, test, "sm_90")
+"""
+    (given,) = run(here, [sb_test()], patch=patch)
+    assert given["error"] == ["build failed", "the cubin is built for sm_90, and Stand-in 80 needs sm_80"]
+
+
+def test_a_test_that_does_not_fit_the_memory(machine: Make) -> None:
+    """The device asks for a part of what is free; where others have taken it in between, that is said."""
+    here = machine("tiny80")
+    test = sb_test(TREES["one CTA"])
+    here.add_tests([test])
+    patch = "import gpudiy.devices.cuda_device as module; module.SHARE_OF_MEMORY = 1; module.MOST_MEMORY = 1 << 33\n"
+    patch += "module.CudaDevice._limits_before = module.CudaDevice._limits\n"
+    patch += "from dataclasses import replace\n"
+    patch += "module.CudaDevice._limits = lambda *a: replace(module.CudaDevice._limits_before(*a), memory_bytes=1 << 33)"
+    (given,) = run(here, [test], Incantation(instances=1 << 22, location_stride=64), 1 << 22, patch=patch)
+    assert given["error"][0] == "out of memory"  # type: ignore[index]
+
+
+MUTANTS = {
+    "two buffers exchanged": """
+import gpudiy.devices.cuda_launch as module
+right = module.Buffers.arguments
+def arguments(self):
+    found = right(self)
+    found[2], found[3] = found[3], found[2]
+    return found
+module.Buffers.arguments = arguments
+""",
+    "a buffer too small": """
+import gpudiy.devices.cuda_device as module
+right = module.buffer_bytes
+module.buffer_bytes = lambda *given: {name: size // 2 if name == "locations" else size for name, size in right(*given).items()}
+""",
+    "memory never freed": "import gpudiy.devices.cuda_launch as module; module.Buffers.close = lambda self: None",
+    "nothing is reset": """
+import gpudiy.devices.cuda_launch as module
+right = module._launch_helper
+module._launch_helper = lambda kernel, *rest: None if not hasattr(module, "late") and not setattr(module, "late", 1) else right(kernel, *rest)
+""",
+    "nothing is reduced": """
+import gpudiy.devices.cuda_launch as module
+right, calls = module._launch_helper, []
+module._launch_helper = lambda kernel, *rest: calls.append(1) or (right(kernel, *rest) if len(calls) == 1 else None)
+""",
+    "more CTAs than fit": """
+import gpudiy.devices.cuda_gpu as module
+right = module.Kernel.resident
+module.Kernel.resident = lambda self, *given: 2 * right(self, *given)
+""",
+    "nobody waits for the kernel": """
+import pycuda.driver
+import gpudiy.devices.cuda_launch as module
+class Hasty:
+    def synchronize(self): pass
+right = module._launch_parts
+import gpudiy.devices.cuda_gpu as gpu
+old = gpu.Gpu.stream
+streams = {}
+def stream(self, number):
+    return old(self, number)
+gpu.Gpu.stream = lambda self, number: streams.setdefault(number, pycuda.driver.Stream(1))
+module.memcpy = pycuda.driver.memcpy_dtoh_async
+pycuda.driver.memcpy_dtoh_async = lambda to, source, stream: pycuda.driver.memcpy_dtoh(to, source)
+""",
+    "the test has another number": """
+import gpudiy.devices.cuda_launch as module
+import numpy
+module_uint32 = numpy.uint32
+right = module._launch_parts
+def parts(kernels, plan, arguments):
+    from dataclasses import replace
+    return right(replace(kernels, numbers=(1,)), plan, arguments)
+module._launch_parts = parts
+""",
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_a_mistake_of_the_device_does_not_pass(machine: Make, mutant: str) -> None:
+    """Each mistake leads to a violation, an error or the death of the process, and never to a quiet answer."""
+    here = machine()
+    here.add_tests([sb_test()])
+    given = run(here, [sb_test()], patch=MUTANTS[mutant])
+    quiet = bool(given) and "outcomes" in given[0] and not here.journal.violations
+    assert not quiet, (given, here.journal.lines)
