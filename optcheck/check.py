@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gpudiy.litmus.access import Access
 from gpudiy.litmus.instruction_text import instruction_text
@@ -10,10 +10,11 @@ from gpudiy.litmus.test import Test
 from optcheck.graph import Graph
 from optcheck.linking import Anchor, find_clusters
 from optcheck.listing import SassFunction, read_listing
-from optcheck.literal import TYPE_NAMES, cache_or_order, stress_pattern
+from optcheck.literal import TYPE_NAMES, cache_or_order
 from optcheck.mapping import Mapping as SassMapping
 from optcheck.mapping import mapping_for
 from optcheck.specification import AccessKind, ExpectedAccess, Specification, ThreadSpecification, specify
+from optcheck.stress import check_stress
 from optcheck.thread_check import ThreadCheck
 from optcheck.values import Values
 from optcheck.verdict import Check, Cluster, Finding, Verdict, strongest
@@ -37,7 +38,7 @@ def check_functions(
     left = dict(tests)
     for function in functions:
         test = left.pop(function.name, None)
-        check = check_function(function, test, architecture)
+        check = check_function(function, test, architecture) or check_stress(function)
         if check is not None:
             yield check
     for name, test in left.items():
@@ -59,7 +60,6 @@ def check_function(function: SassFunction, test: Test | None = None, architectur
             return None
         specification = _spelt_out(clusters)
     findings, shown = _compare(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
-    stress = {stress_pattern(instruction.literal or 0) for instruction in function.instructions}
     return Check(
         function.name,
         strongest(findings),
@@ -67,7 +67,6 @@ def check_function(function: SassFunction, test: Test | None = None, architectur
         tuple(shown),
         architecture,
         test.name if test is not None else "",
-        tuple(sorted(pattern for pattern in stress if pattern is not None)),
     )
 
 
@@ -99,7 +98,7 @@ def _compare(
     return findings, shown
 
 
-def _texts(thread: ThreadSpecification, test: Test | None):  # type: ignore[no-untyped-def]
+def _texts(thread: ThreadSpecification, test: Test | None) -> Callable[[int], str]:
     if test is None:
         return lambda index: f"P{thread.thread}: access {index} ({thread.accesses[index].literal.type_name})"
     return lambda index: f"P{thread.thread}: {instruction_text(test.threads[thread.thread][index])}"

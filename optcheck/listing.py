@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 from gpudiy.litmus.errors import LitmusError, near_name
 from optcheck.opcodes import OPCODES
@@ -14,6 +15,7 @@ from optcheck.sass import SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
 
 FUNCTION = re.compile(r"\s*Function : ([\w$.]+)\s*$|\.text\.([\w$.]+):\s*$|\s*//-+ \.text\.([\w$.]+)\s+-+\s*$")
+INNER_FUNCTION = re.compile(r"\$[\w$.]+\$([\w.]+):\s*$")  # a function inside the section of a kernel
 LABEL = re.compile(r"\s*(\.?[\w$.]+):\s*(?:/[/*].*)?$")
 TARGET = re.compile(r"\s*(?:code for|\.target)\s+(sm_\d+)\w?|.*EF_CUDA_SM(\d+)")
 ADDRESS = re.compile(r"\s*(?:[{}]\s*)?/\*([0-9a-f]{4,8})\*/")
@@ -131,7 +133,7 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     address = ADDRESS.match(line)
     if address is None:
         other = _other_line(line)
-        if other is not False:
+        if other != ("instruction", ""):
             return other
     start = address.end() if address else 0
     code = ENCODING.sub("", line[start:])
@@ -174,6 +176,9 @@ def _other_line(line: str) -> tuple[str, str] | bool | None:
     function = FUNCTION.match(line)
     if function:
         return "function", function[1] or function[2] or function[3]
+    inner = INNER_FUNCTION.match(line)
+    if inner:
+        return "function", inner[1]
     target = TARGET.match(line)
     if target:
         return "architecture", target[1] or f"sm_{target[2]}"
@@ -182,7 +187,7 @@ def _other_line(line: str) -> tuple[str, str] | bool | None:
         return "label", label[1]
     if IGNORED.match(line) or ENCODING.sub("", line).strip() == "":
         return None
-    return False
+    return "instruction", ""
 
 
 def _from_json(text: str, path: str) -> list[SassFunction]:
@@ -205,7 +210,7 @@ def _from_json(text: str, path: str) -> list[SassFunction]:
     return functions
 
 
-def _flattened(parts: object) -> Iterator[dict[str, object]]:
+def _flattened(parts: object) -> Iterator[dict[str, Any]]:
     if isinstance(parts, dict):
         yield parts
     elif isinstance(parts, list):
@@ -213,10 +218,9 @@ def _flattened(parts: object) -> Iterator[dict[str, object]]:
             yield from _flattened(part)
 
 
-def _json_function(part: dict[str, object], architecture: str, path: str) -> SassFunction:
+def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFunction:
     function = SassFunction(str(part["function-name"]), architecture)
     entries = part.get("sass-instructions", [])
-    assert isinstance(entries, list)
     step = 8 if architecture < "sm_7" and len(architecture) == 5 else 16
     for number, entry in enumerate(entries):
         operands = re.sub(

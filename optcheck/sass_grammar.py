@@ -75,16 +75,16 @@ def _shape(shape: str) -> tuple[str, tuple[str, ...], Builder | None, tuple[Buil
     parsed = INSTRUCTION.parse_string(shape, parse_all=True)
     head, *modifiers = parsed["opcode"].split(".")
     guard = parsed["guard"][0] if "guard" in parsed else None
-    return head, tuple(modifiers), guard, tuple(parsed.get("operands", ()))
+    return head, tuple(modifiers), guard, tuple(parsed["operands"]) if "operands" in parsed else ()
 
 
 # A builder takes the numbers its text had, in order, and gives the operand.
 
 
 def _register(tokens: pp.ParseResults) -> Builder:
-    sign = tokens.get("sign", "")
+    sign = tokens.as_dict().get("sign", "")
     base = tokens["base"]
-    suffixes = tokens.get("suffixes", "").split(".")
+    suffixes = tokens.as_dict().get("suffixes", "").split(".")
     wide = "64" in suffixes
     part = next((suffix for suffix in suffixes if suffix[:1] in ("H", "B")), "")
     numbered = base.endswith("#")
@@ -125,7 +125,7 @@ def _decimal(tokens: pp.ParseResults) -> Builder:
 
 
 def _constant(tokens: pp.ParseResults) -> Builder:
-    sign = tokens.get("sign", "")
+    sign = tokens.as_dict().get("sign", "")
     bank, inside = tokens["bank"], list(tokens["inside"])
 
     def build(numbers: Numbers) -> ConstantOperand:

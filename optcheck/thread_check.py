@@ -73,7 +73,7 @@ class ThreadCheck:
                 yield from self._access(expected, anchor)
 
     def _access(self, expected: ExpectedAccess, anchor: Anchor) -> Iterator[Finding]:
-        links = self.linker.find(expected, anchor.value)
+        links = [] if self._forwarded(expected, anchor) else self.linker.find(expected, anchor.value)
         if not links:
             yield self._missing(expected, anchor)
             return
@@ -94,8 +94,22 @@ class ThreadCheck:
             why = f"the {expected.kind} of {expected.access.type.bits} bits now has {32 * instruction.words}"
             yield self._finding(Verdict.CHANGED, why, [link.index], [expected.index])
 
+    def _forwarded(self, expected: ExpectedAccess, anchor: Anchor) -> ExpectedAccess | None:
+        """The store whose value a load has without asking memory."""
+        if expected.kind is not AccessKind.LOAD:
+            return None
+        values = {other.literal.position: other.value for other in self.cluster}
+        for access in self.specification.accesses[: expected.position]:
+            if access.kind is AccessKind.STORE and values.get(access.position) == anchor.value:
+                return access
+        return None
+
     def _missing(self, expected: ExpectedAccess, anchor: Anchor) -> Finding:
         """Why no instruction has the value that the specification says was read or stored."""
+        store = self._forwarded(expected, anchor)
+        if store is not None:
+            why = f"the {expected.kind} is gone: its value is taken from the store before it"
+            return self._finding(Verdict.REMOVED, why, [anchor.index], [store.index, expected.index])
         parts = self.values.parts(anchor.value)
         nodes = [self.values.node(part) for part in parts]
         effects = [

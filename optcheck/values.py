@@ -8,6 +8,7 @@ paths of the program join, a value is the choice of what each path brings.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from optcheck.graph import Graph
 from optcheck.sass import (
@@ -29,7 +30,7 @@ from optcheck.sass import (
     successor,
 )
 
-Node = tuple  # type: ignore[type-arg]  # its kind first, then what makes it
+Node = tuple[Any, ...]  # its kind first, then what makes it
 DEEPEST = 150  # operations on the way to a value; what lies deeper is taken for a value of its own
 EFFECTS = frozenset(
     {"S2R", "CS2R", "VOTE", "VOTEU", "SHFL", "MATCH", "REDUX", "CREDUX", "ELECT", "B2R", "QSPC", "ATOMS"}
@@ -248,7 +249,7 @@ class Values:
         return self._before_block(name, block, guard, use)
 
     def _agree(self, one: PredicateOperand, at: int, other: PredicateOperand | None, use: int) -> bool | None:
-        """Whether a write under `one` counts for a use under `other`; None if they have nothing to do with each other."""
+        """Whether a write under `one` counts for a use under `other`; None if that depends."""
         if other is None or self.register(one.name, at) != self.register(other.name, use):
             return None
         return one.negated == other.negated

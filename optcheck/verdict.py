@@ -55,7 +55,6 @@ class Check:
     clusters: tuple[Cluster, ...] = ()
     architecture: str = ""
     test: str = ""
-    stress: tuple[int, ...] = ()  # the stress patterns whose accesses are in the code
 
 
 def strongest(findings: tuple[Finding, ...] | list[Finding]) -> Verdict:

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpudiy.litmus.access import Proxy, ScalarType, Space
+from gpudiy.litmus.access import Order, Proxy, ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister
 from gpudiy.litmus.instruction import (
     Address,
@@ -135,6 +135,7 @@ class _Writer:
         self.inputs: list[Input] = []
         self.addresses: dict[str, str] = {}
         self.constants = {name: found.initial for name, found in self.declarations.items()}
+        self.written: set[str] = set()  # registers whose value is in memory already
         self.copies: list[tuple[str, Literal]] = []  # what the specification of each access adds its literal to
         self.lines: list[PtxLine] = []
         self.specification = ""
@@ -166,6 +167,8 @@ class _Writer:
                 problem = f"[{instruction.address.name}] may lie in either space"
         if isinstance(instruction, (Atomic, Reduce)) and instruction.operation in MODEL_ONLY:
             problem = f"no GPU has an atomic {instruction.operation}"
+        if isinstance(instruction, Reduce) and instruction.access.order in (Order.ACQUIRE, Order.ACQ_REL):
+            problem = "no GPU has a reduction that acquires: it reads nothing"
         if isinstance(instruction, ProxyFence) and instruction.kind not in REAL_PROXY_FENCES:
             problem = f"no GPU has a fence.proxy.{instruction.kind}"
         if problem:
@@ -253,32 +256,53 @@ class _Writer:
                 self._statement(index, replace(instruction, destination=loaded, address=place, access=access))
                 linked = loaded.name
             case Store():
-                stored = self._stored(instruction.source, access.type)
+                stored = self._stored(instruction.source, access.type, index)
                 self._statement(index, replace(instruction, address=place, source=stored, access=access))
                 linked = operand_text(stored)
             case Atomic():
                 loaded = self._register(instruction.destination)
-                sources = tuple(self._stored(source, access.type) for source in instruction.sources)
+                sources = tuple(self._stored(source, access.type, index) for source in instruction.sources)
                 self._statement(
                     index, replace(instruction, destination=loaded, address=place, sources=sources, access=access)
                 )
                 linked = loaded.name
             case Reduce():
-                sources = tuple(self._stored(source, access.type) for source in instruction.sources)
+                sources = tuple(self._stored(source, access.type, index) for source in instruction.sources)
                 self._statement(index, replace(instruction, address=place, sources=sources, access=access))
                 linked = operand_text(sources[0])
         if linked.startswith("%") and access.type.bits == 32:
             copy = linked  # an input keeps its value
         else:
-            self._add(f"{self._guard_text(instruction)}{_narrowed(access.type)} {copy},{linked};")
+            self._copy(copy, linked, access.type, self._guard_text(instruction))
         self.copies.append((copy, literal))
         if isinstance(instruction, (Load, Atomic)):
-            self.constants.pop(instruction.destination.name, None)
+            self._overwritten(instruction.destination)
 
-    def _stored(self, operand: Operand, type: ScalarType) -> Operand:
-        """A value on its way to memory: a constant, also one that a register holds, is an input of its own."""
+    def _copy(self, copy: str, linked: str, type: ScalarType, guard: str) -> None:
+        """Keep what was read or stored: 32 bits as they are, 16 extended, the words of 64 added, so that both count."""
+        if type.bits == 64:
+            self._add(f"{guard}mov.b64 {{{copy},upper}},{linked};")
+            self._add(f"{guard}add.s32 {copy},{copy},upper;")
+        else:
+            self._add(f"{guard}{'cvt.u32.u16' if type.bits == 16 else 'mov.b32'} {copy},{linked};")
+
+    def _stored(self, operand: Operand, type: ScalarType, index: int) -> Operand:
+        """A value on its way to memory: a constant, also one that a register holds, is an input of its own.
+
+        Stores of one value could not be told apart: the later ones add a zero to it that nobody can fold.
+        """
         constant = self._constant(operand)
-        return self._operand(operand) if constant is None else self._value(constant, type)
+        if constant is not None:
+            return self._value(constant, type)
+        if not isinstance(operand, Register) or operand.name not in self.written:
+            if isinstance(operand, Register):
+                self.written.add(operand.name)
+            return self._operand(operand)
+        distinct = f"distinct{len(self.lines)}"
+        bits = "s32" if type.bits == 32 else f"u{type.bits}"
+        self._add(f".reg .{bits} {distinct};")
+        self._add(f"add.{bits} {distinct},{self.names[operand.name]},{self._value(0, type).name};", index)
+        return Register(distinct)
 
     def _constant(self, operand: Operand) -> int | None:
         if isinstance(operand, Immediate):
@@ -293,13 +317,17 @@ class _Writer:
         if alu.guard is None and constant is not None:
             self.constants[name] = constant
         else:
-            self.constants.pop(name, None)
+            self._overwritten(alu.destination)
             if alu.operation in FOLDED and alu.type is not ScalarType.PRED:
                 sources = tuple(self._unfolded(source, alu.type) for source in alu.sources)
         if alu.operation is AluOperation.MOV and alu.type is ScalarType.PRED and isinstance(sources[0], Immediate):
             self._add(_set_constant_predicate(self.names[name], sources[0].value, self._guard_text(alu)), index)
             return
         self._statement(index, replace(alu, destination=self._register(alu.destination), sources=sources))
+
+    def _overwritten(self, register: Register) -> None:
+        self.constants.pop(register.name, None)
+        self.written.discard(register.name)
 
     def _unfolded(self, operand: Operand, type: ScalarType) -> Operand:
         return self._value(operand.value, type) if isinstance(operand, Immediate) else self._operand(operand)
@@ -315,7 +343,7 @@ class _Writer:
         if not self.copies:
             return
         copies = [copy for copy, _ in self.copies if not copy.startswith("%")]
-        self._add(f".reg .b32 {','.join((*copies, 'specified'))};")
+        self._add(f".reg .b32 {','.join((*copies, 'upper', 'specified'))};")
         self.specification = self._input(Input(InputKind.SPECIFICATION, "l"))
         self._add(".reg .pred unspecified;")
         self._add(f"setp.eq.u64 unspecified,{self.specification},0;")
@@ -361,11 +389,6 @@ def _register_names(declarations: dict[str, RegisterDeclaration]) -> dict[str, s
 
 def _constraint(type: ScalarType) -> str:
     return {64: "l", 16: "h"}.get(type.bits, "r")
-
-
-def _narrowed(type: ScalarType) -> str:
-    """The instruction that makes 32 bits of a value of this type."""
-    return {64: "cvt.u32.u64", 16: "cvt.u32.u16"}.get(type.bits, "mov.b32")
 
 
 def _set_constant_predicate(name: str, value: int, guard: str) -> str:
