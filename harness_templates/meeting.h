@@ -4,6 +4,7 @@
 #define CAME 1u
 #define DONE (1u << 8)
 #define GAVE_UP (1u << 16)
+#define START_UP 64u  // times as long are the first looks of a launch: not all threads start at once
 
 INLINE u32 tell(GLOBAL const Launch *launch, GLOBAL u32 *meeting, u32 what)
 {
@@ -17,8 +18,9 @@ FUNCTION void meet(GLOBAL const Launch *launch, GLOBAL u32 *meeting, u32 round)
     if (!happens(launch->barrier_percent, launch->seed, round, 10)) {
         return;
     }
+    const u32 limit = round == 0 ? START_UP * launch->spin_limit : launch->spin_limit;
     for (u32 looks = 0; (seen & 0xff) < threads; looks++) {
-        if (looks == launch->spin_limit) {
+        if (looks == limit) {
             tell(launch, meeting, GAVE_UP);
             return;
         }

@@ -18,7 +18,8 @@ PER_CENT_FROM = 0.001
 class RunTable:
     """Lines as they come; `finish` sums them up."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
         self.verdicts: Counter[Verdict] = Counter()
         self.iterations = 0
         self.seconds = 0.0
@@ -38,8 +39,8 @@ class RunTable:
     def finish(self) -> None:
         tests = self.verdicts.total()
         found = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in Verdict if self.verdicts[verdict])
-        speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 else ""
-        print(f"{tests:,} test{'s' * (tests != 1)}: {found or 'nothing was run'}{speed}")
+        speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 and not self.quiet else ""
+        print(f"{tests:,} test{'s' * (tests != 1)}: {found}{speed}")
 
 
 def described(record: Record, decision: Decision) -> str:

@@ -20,7 +20,7 @@ from gpudiy.litmus import Test, content_hash
 from gpudiy.logs.record import Ending, Record
 
 BATCH = 32  # tests that are built together
-FIRST_CHUNK, LARGEST_CHUNK = 1 << 12, 1 << 20  # iterations
+FIRST_CHUNK, LARGEST_CHUNK, GROWTH = 1 << 14, 1 << 20, 4  # iterations
 SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow
 SILENCE = 120.0  # seconds without an answer that make a hang, where no limit is given
 BUILD_LIMIT = 300.0  # seconds in which a batch is built
@@ -147,7 +147,6 @@ class Runner:
             seed = derived_seed(settings.seed, meaning, number)
             given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=_patience(settings, elapsed))
             problem = tally.add(given, asked)
-            tally.seconds = time.monotonic() - start
             if problem:
                 raise WorkerFailure(Ending.CRASHED, problem)
             sightings = tally.sightings()
@@ -156,9 +155,9 @@ class Runner:
             reason = settings.until.satisfied(sightings, tally.iterations)
             if reason and tally.iterations < settings.iterations:
                 return reason
-            took = tally.seconds - elapsed
+            took = time.monotonic() - start - elapsed
             if took < SLOW_CHUNK and size < LARGEST_CHUNK:
-                size, took = 2 * size, 2 * took
+                size, took = GROWTH * size, GROWTH * took
             number += 1
         return ""
 

@@ -44,7 +44,7 @@ def test_a_sound_run() -> None:
         ("lost", Ending.DEVICE_LOST, "the bus does not answer"),
         ("memory", Ending.OUT_OF_MEMORY, "memory"),
         ("error", Ending.CRASHED, "ZeroDivisionError: division by zero"),
-        ("miscount", Ending.CRASHED, "4,095 outcomes of 4,096 iterations"),
+        ("miscount", Ending.CRASHED, "16,383 outcomes of 16,384 iterations"),
         ("misshapen", Ending.CRASHED, "an outcome that is not one of this test"),
         ("impossible", Ending.NOT_RUNNABLE, "too many threads"),
         ("crash-in-build", Ending.CRASHED, "while building: the worker was killed by SIGSEGV"),

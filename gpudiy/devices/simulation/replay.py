@@ -1,0 +1,153 @@
+"""The replay: what one instance does, given the times of its moments. This is the machine; all else prepares for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpudiy.devices.simulation.arithmetic import CannotCompute, modified, wrapped
+from gpudiy.devices.simulation.event import Event, Kind
+from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
+from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
+from gpudiy.litmus.condition import Value
+from gpudiy.litmus.instruction import Atomic, Load, Reduce, Store, address_of, operands_of
+
+Outcome = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an access asks of memory: where, and the operands that decide what is written."""
+
+    location: int
+    operands: tuple[int, ...]
+
+
+class Replay:
+    """Runs instances of one program; `_start`, `_issue` and the rest are what kinds of memory differ in."""
+
+    def __init__(self, table: Timetable) -> None:
+        self.table = table
+        self.program = table.program
+        self.constant = {event.number: self._constant(event) for event in self.program.events}
+        self.values: dict[int, int] = {}
+
+    def outcome(self, times: Sequence[float]) -> Outcome | None:
+        """The observed values; None if a loop did not end."""
+        self.values = {}
+        self._start()
+        moments = self.table.moments
+        for number in sorted(range(len(times)), key=times.__getitem__):
+            self._happen(moments[number])
+        registers: list[dict[str, int]] = []
+        for thread in range(len(self.program.placements)):
+            reached = run_to(self.program, thread, len(self.program.steps[thread]), self.values)
+            if reached.given_up:
+                return None
+            registers.append({name: value for name, value in reached.registers.items() if value is not None})
+        memory = self._memory()
+        return tuple(self.program.final(term, registers, memory) for term in self.program.test.observed)
+
+    def _start(self) -> None:
+        raise NotImplementedError
+
+    def _memory(self) -> list[int]:
+        """What every location holds in the end."""
+        raise NotImplementedError
+
+    def _happen(self, moment: Moment) -> None:
+        if moment.stage is Stage.ISSUE:
+            request = self._request(moment.event)
+            if request is not None:
+                self._issue(moment.event, request)
+        elif moment.stage is Stage.ARRIVE:
+            self._arrive(moment.event)
+        else:
+            self._seen(moment.event, moment.viewer)
+
+    def _issue(self, event: Event, request: Request) -> None:
+        raise NotImplementedError
+
+    def _arrive(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def _seen(self, event: Event, viewer: int) -> None:
+        """Where all threads see one memory nothing happens."""
+
+    def _written(self, event: Event, request: Request, old: int) -> int | None:
+        """What a store or an atomic writes; None if it writes nothing."""
+        instruction = event.instruction
+        if isinstance(instruction, Store):
+            return wrapped(request.operands[0], instruction.access.type)
+        assert isinstance(instruction, (Atomic, Reduce))
+        return modified(instruction.operation, old, list(request.operands), instruction.access.type)
+
+    def _request(self, event: Event) -> Request | None:
+        """None if the thread does not come to the event, or its guard forbids it."""
+        request = self.constant[event.number]
+        if request is not None:
+            return request
+        reached = run_to(self.program, event.thread, event.step, self.values)
+        return self._asked(event, reached)
+
+    def _asked(self, event: Event, reached: Reached) -> Request | None:
+        if not (reached.there and runs_here(event, reached.registers)):
+            return None
+        instruction = event.instruction
+        if not isinstance(instruction, (Load, Store, Atomic, Reduce)):
+            return Request(-1, ())
+        address = operand_value(self.program, reached.registers, address_of(instruction) or instruction.address)
+        operands = [operand_value(self.program, reached.registers, operand) for operand in operands_of(instruction)]
+        if address is None or None in operands:
+            raise NotKnownYet
+        location = self.program.addressed.get(address)
+        if location is None:
+            raise CannotCompute(f"P{event.thread} uses {address:#x} as an address, where no variable is")
+        return Request(location, tuple(value for value in operands if value is not None))
+
+    def _constant(self, event: Event) -> Request | None:
+        """What the event asks whatever the reads return, if that can be told."""
+        if event.dependencies:
+            return None
+        try:
+            return self._asked(event, run_to(self.program, event.thread, event.step, {}))
+        except NotKnownYet:
+            return None
+
+
+class SingleMemory(Replay):
+    """One memory; each thread sees its own stores before they reach it."""
+
+    def _start(self) -> None:
+        self.memory = list(self.program.initial)
+        self.waiting: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self.program.placements]
+        self.buffered: dict[int, tuple[int, int]] = {}
+
+    def _memory(self) -> list[int]:
+        return self.memory
+
+    def _issue(self, event: Event, request: Request) -> None:
+        if event.kind in (Kind.BARRIER, Kind.FENCE):
+            return
+        location = request.location
+        queue = self.waiting[event.thread].get(location)
+        old = queue[-1][1] if queue else self.memory[location]
+        if event.reads:
+            self.values[event.number] = old
+        if not event.writes:
+            return
+        written = self._written(event, request, old)
+        if written is None:
+            return
+        if event.kind is Kind.ATOMIC:
+            self.memory[location] = written
+        else:
+            self.waiting[event.thread].setdefault(location, []).append((event.number, written))
+            self.buffered[event.number] = (location, written)
+
+    def _arrive(self, event: Event) -> None:
+        entry = self.buffered.pop(event.number, None)
+        if entry is not None:
+            location, written = entry
+            self.waiting[event.thread][location].remove((event.number, written))
+            self.memory[location] = written
