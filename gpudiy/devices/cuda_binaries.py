@@ -8,8 +8,8 @@ from hashlib import sha256
 
 from gpudiy.devices.device import DeviceError
 from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.harness.module import PlayPtx, assembler_for
 from gpudiy.harness.nvrtc import CompileError, compiler_for
-from gpudiy.harness.source import Dialect, module_source, play_source
 from gpudiy.litmus import Test, content_hash
 from gpudiy.logs.record import Ending
 
@@ -43,14 +43,14 @@ class Binaries:
         missing = {content_hash(test): test for test in tests if (content_hash(test), architecture) not in self._built}
         if not missing:
             return
-        plays = [play_source(test, Dialect.CUDA) for test in missing.values()]
+        plays = [PlayPtx.of(test) for test in missing.values()]
         try:
-            cubin = compiler_for(architecture).compile(module_source(plays, Dialect.CUDA), architecture)
+            cubin = assembler_for(architecture).compile(plays)
         except (ToolMissing, CompileError) as problem:
             raise DeviceError(str(problem), Ending.BUILD_FAILED) from None
         key = sha256(cubin).hexdigest()
         for number, (meaning, play) in enumerate(zip(missing, plays, strict=True)):
-            self._built[meaning, architecture] = Binary(cubin, key, play.kernel, number, play.constants)
+            self._built[meaning, architecture] = Binary(cubin, key, "run", number, play.constants)
 
     def of(self, test: Test, architecture: str) -> Binary:
         self.build([test], architecture)

@@ -24,19 +24,23 @@ static unsigned resident_groups[MAX_DEVICES]; /* of kernels that run; guarded by
 
 static int rounded_up(int value, int unit) { return (value + unit - 1) / unit * unit; }
 
+static int warps_with_registers(const Chip *chip, const KernelImage *kernel) {
+    int of_a_warp = rounded_up(kernel->registers * WARP, REGISTER_UNIT);
+    return of_a_warp ? chip->registers_per_sm / of_a_warp / WARP_UNIT * WARP_UNIT : 64;
+}
+
+int most_threads(const Chip *chip, const KernelImage *kernel) {
+    int threads = WARP * warps_with_registers(chip, kernel);
+    return threads < kernel->max_threads ? threads : kernel->max_threads;
+}
+
 int occupancy(const Chip *chip, const KernelImage *kernel, int threads, int dynamic_shared) {
     int warps = rounded_up(threads, WARP) / WARP;
     int groups = chip->blocks_per_sm;
     if (groups > chip->threads_per_sm / (warps * WARP))
         groups = chip->threads_per_sm / (warps * WARP);
-    if (kernel->registers) {
-        int warp_registers = rounded_up(kernel->registers * WARP, REGISTER_UNIT);
-        int resident_warps = chip->registers_per_sm / warp_registers / WARP_UNIT * WARP_UNIT;
-        if (groups > resident_warps / rounded_up(warps, WARP_UNIT) && warps >= WARP_UNIT)
-            groups = resident_warps / rounded_up(warps, WARP_UNIT);
-        if (groups > resident_warps / warps)
-            groups = resident_warps / warps;
-    }
+    if (groups > warps_with_registers(chip, kernel) / warps)
+        groups = warps_with_registers(chip, kernel) / warps;
     int shared = kernel->shared + dynamic_shared + chip->reserved_shared_per_block;
     if (shared && groups > chip->shared_per_sm / rounded_up(shared, SHARED_UNIT))
         groups = chip->shared_per_sm / rounded_up(shared, SHARED_UNIT);
@@ -77,8 +81,8 @@ static bool check_geometry(const Launch *launch) {
         violation("%s: grid and block of the harness have one dimension", name);
         return false;
     }
-    if (threads > 1024 || (int)threads > image->max_threads) {
-        violation("%s: %u threads a CTA, and it is built for %d", name, threads, image->max_threads);
+    if ((int)threads > most_threads(chip, image)) {
+        violation("%s: %u threads a CTA, and it runs with %d", name, threads, most_threads(chip, image));
         return false;
     }
     if (image->shared + (int)launch->shared > chip->shared_per_block) {

@@ -135,7 +135,9 @@ EXPORT CUresult CUDAAPI cuFuncGetAttribute(int *value, CUfunction_attribute attr
         return CUDA_ERROR_INVALID_HANDLE;
     }
     switch ((int)attribute) {
-    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = function->image->max_threads; break;
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+        *value = most_threads(devices[function->module->context->device], function->image);
+        break;
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: *value = function->image->shared; break;
     case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = function->image->registers; break;
     case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: *value = 0; break;

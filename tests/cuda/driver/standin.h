@@ -163,6 +163,7 @@ struct CUfunc_st {
 
 bool function_lives(CUfunction function);
 void report_modules(CUcontext context);
+int most_threads(const Chip *chip, const KernelImage *kernel); /* of a CTA, with these registers */
 int occupancy(const Chip *chip, const KernelImage *kernel, int threads, int dynamic_shared);
 
 /* ---- kernels.c: host builds of the harness ---- */
