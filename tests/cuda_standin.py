@@ -17,6 +17,7 @@ BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
 DRIVER = BUILT / "driver" / "libcuda.so.1"
 SITE = BUILT / "site"
 KERNELS = BUILT / "kernels"
+CACHE = BUILT / "cache"
 HOST_FLAGS = ("-O1", "-shared", "-fPIC", "-pthread", "-fno-operator-names")
 
 SB = """GPU_PTX {name}
@@ -78,7 +79,7 @@ class Machine:
             "STANDIN_FAULTS": self.faults,
             "STANDIN_JOURNAL": str(self.directory / "journal"),
             "STANDIN_KERNELS": str(KERNELS),
-            "GPUDIY_CACHE": str(self.directory / "cache"),
+            "XDG_CACHE_HOME": str(CACHE),
             **self.more,
         }
 
@@ -98,20 +99,24 @@ class Machine:
         path = self.directory / "journal"
         return Journal(tuple(path.read_text().splitlines()) if path.exists() else ())
 
-    def add_tests(self, tests: Sequence[Test], architecture: str = "sm_80") -> None:
-        """Build tests as a device of that architecture will, and the same tests for this processor."""
+    def add_tests(self, tests: Sequence[Test], architecture: str = "sm_80", host: Sequence[Test] | None = None) -> None:
+        """Build tests as a device of that architecture will, and the same tests, or others for them, for this processor."""
         from gpudiy.devices.cuda_binaries import Binaries
-        from gpudiy.harness.source import Dialect, module_source, play_source
+        from gpudiy.harness.shape import shape_of
+        from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
 
+        os.environ["XDG_CACHE_HOME"] = str(CACHE)
         binaries = Binaries()
         binaries.build(tests, architecture)
         modules: dict[bytes, dict[int, Test]] = {}
-        for test in tests:
+        for test, here in zip(tests, host or tests, strict=True):
             binary = binaries.of(test, architecture)
-            modules.setdefault(binary.cubin, {})[binary.number] = test
+            modules.setdefault(binary.cubin, {})[binary.number] = here
+        clusters = sorted({shape_of(test).ctas for test in tests} - {1})
         for cubin, numbered in modules.items():
             plays = [play_source(numbered[number], Dialect.HOST) for number in range(len(numbered))]
-            self.add_host_build(cubin, module_source(plays, Dialect.HOST))
+            source = prelude(Dialect.HOST) + "\n".join(play.text for play in plays)
+            self.add_host_build(cubin, source + run_kernel([play.play for play in plays], Dialect.HOST, clusters))
 
     def add_host_build(self, cubin: bytes, source: str) -> None:
         """Build the source for this processor, as what the cubin does; what is built stays from run to run."""

@@ -10,14 +10,14 @@ from gpudiy.devices.cuda_binaries import Binaries, Binary
 from gpudiy.devices.cuda_driver import driver_errors
 from gpudiy.devices.cuda_gpu import Gpu, Kernel, driver_version
 from gpudiy.devices.cuda_launch import Buffers, Kernels, launch
-from gpudiy.devices.cuda_occupancy import Needs, resident_groups
+from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, resident_groups
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.measuring import Launcher, measure
 from gpudiy.harness.geometry import Impossible, Limits, Plan, buffer_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import Counted, decode
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.shape import Shape, shape_of
-from gpudiy.harness.source import Dialect, obstacle
+from gpudiy.harness.source import Dialect, kernel_name, obstacle
 from gpudiy.litmus import Test
 from gpudiy.logs.record import Ending
 
@@ -59,7 +59,7 @@ class CudaDevice:
         if found is not None:
             return found
         shape = shape_of(test)
-        smallest = shape.warps * 32
+        smallest = shape.warps * WARP_SIZE
         try:
             gpus = self._gpus_of(shape)
             room = min(resident_groups(gpu.multiprocessor, Needs(0, 0, shape.ctas), smallest) for gpu in gpus)
@@ -125,7 +125,7 @@ class CudaDevice:
         numbers: list[int] = []
         for gpu in gpus:
             binary = self._binaries.of(test, gpu.architecture)
-            parts.append(_loaded(gpu, binary, binary.kernel, shape.ctas))
+            parts.append(_loaded(gpu, binary, kernel_name(shape.ctas), shape.ctas))
             numbers.append(binary.number)
         home = self._binaries.of(test, self._home.architecture)
         helpers = (_loaded(self._home, home, name, 1) for name in ("reset", "reduce"))
@@ -135,17 +135,28 @@ class CudaDevice:
         self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel], iterations: int
     ) -> Plan:
         """A plan whose CTAs are all resident: how many are depends on their size, which depends on the plan."""
-        most_threads = min(kernel.most_threads for kernel in parts)
-        size, shared = max(shape.warps * 32, incantation.group_size or USUAL_GROUP), 0
+        most_threads = self._most_threads(shape, incantation, gpus, parts)
+        size, shared = most_threads, 0
         while True:
-            room = min(kernel.resident(min(size, most_threads), shared) for kernel in parts)
+            room = min(kernel.resident(size, shared) for kernel in parts)
             plan = plan_launch(shape, incantation, self._limits(gpus, room, most_threads), iterations)
-            on_one = max(gpus.count(gpu) for gpu in gpus) * plan.groups
+            on_one = _most_parts(gpus) * plan.groups
             if all(on_one <= kernel.resident(plan.group_size, plan.shared_bytes) for kernel in parts):
                 return plan
             if (size, shared) == (plan.group_size, plan.shared_bytes):
                 raise Impossible(f"{on_one} CTAs of {size} threads do not run at the same time here")
             size, shared = plan.group_size, plan.shared_bytes
+
+    def _most_threads(
+        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel]
+    ) -> int:
+        """The threads of a CTA: as asked for, or fewer where an instance would not find its CTAs at the same time."""
+        smallest = shape.warps * WARP_SIZE
+        size = min(*(kernel.most_threads for kernel in parts), incantation.group_size or USUAL_GROUP)
+        needed = _most_parts(gpus) * shape.clusters * shape.ctas
+        while size // 2 >= smallest and min(kernel.resident(size, 0) for kernel in parts) < needed:
+            size //= 2
+        return max(smallest, size)
 
     def _limits(self, gpus: Sequence[Gpu], groups: int, group_size: int) -> Limits:
         return Limits(
@@ -157,6 +168,11 @@ class CudaDevice:
             shared_bytes=min(gpu.shared_bytes for gpu in gpus),
             memory_bytes=min(MOST_MEMORY, self._free_bytes // SHARE_OF_MEMORY),
         )
+
+
+def _most_parts(gpus: Sequence[Gpu]) -> int:
+    """The parts that share a GPU, at most."""
+    return max(gpus.count(gpu) for gpu in gpus)
 
 
 def _reachable(driver: ModuleType, ordinal: int) -> list[Gpu]:

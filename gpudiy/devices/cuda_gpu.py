@@ -14,11 +14,10 @@ from typing import Any
 
 from gpudiy.devices.cuda_occupancy import Multiprocessor, Needs, resident_groups
 from gpudiy.devices.device import DeviceError
+from gpudiy.harness.module import CLUSTER_ARCHITECTURE, CLUSTERS
 from gpudiy.logs.record import Ending
 
 MOST_MODULES = 8  # that stay loaded
-CLUSTER_ARCHITECTURE = 90  # sm_90 and later have clusters
-CLUSTER_GROUPS = 8  # CTAs of a cluster that every such chip takes
 KERNEL_VERSION = Path("/proc/driver/nvidia/version")
 
 
@@ -61,7 +60,7 @@ class Gpu:
     @property
     def cluster_groups(self) -> int:
         """The CTAs a cluster may have here; 1: there are no clusters."""
-        return CLUSTER_GROUPS if self.number >= CLUSTER_ARCHITECTURE else 1
+        return max(CLUSTERS) if self.number >= CLUSTER_ARCHITECTURE else 1
 
     @contextmanager
     def entered(self) -> Iterator[None]:

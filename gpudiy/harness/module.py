@@ -20,6 +20,8 @@ from gpudiy.harness.source import Dialect, NotRunnable, constants_of, play_name,
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 
+CLUSTER_ARCHITECTURE = 90  # sm_90 and later have clusters
+CLUSTERS = (2, 3, 4)  # CTAs of a cluster that there is a kernel for
 ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
 
@@ -103,7 +105,8 @@ class Assembler:
     @property
     def kernels(self) -> bytes:
         """`reset`, `run` and `reduce`, to be linked with a table of plays."""
-        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA)
+        clusters = CLUSTERS if int(self.architecture.strip("sm_af")) >= CLUSTER_ARCHITECTURE else ()
+        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA, clusters)
         self._kernels = self._kernels or self.compiler.compile(
             source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu"
         )

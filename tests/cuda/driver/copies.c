@@ -46,7 +46,6 @@ static void add_one(char *bytes, size_t count) {
         if (word) {
             word++;
             memcpy(bytes + i, &word, 4);
-            return;
         }
     }
 }

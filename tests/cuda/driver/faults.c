@@ -4,7 +4,7 @@
  *
  * CALL is a function of the driver, `kernel` for what happens while a kernel runs, or `copy` for what a copy brings to
  * the host; KERNEL is a part of a kernel's name; N counts calls that match, from 1, and without it every one is struck.
- * WHAT is a CUresult (719), `hang`, `abort`, or, for a copy, `miscount`: its first word that is not zero is one more.
+ * WHAT is a CUresult (719), `hang`, `abort`, or, for a copy, `miscount`: its words that are not zero are one more.
  * With @FILE the fault strikes once for all processes: whoever removes the file is struck.
  */
 #include "standin.h"
