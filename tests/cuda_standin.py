@@ -100,7 +100,7 @@ class Machine:
         return Journal(tuple(path.read_text().splitlines()) if path.exists() else ())
 
     def add_tests(self, tests: Sequence[Test], architecture: str = "sm_80", host: Sequence[Test] | None = None) -> None:
-        """Build tests as a device of that architecture will, and the same tests, or others for them, for this processor."""
+        """Build tests as a device of that architecture will, and them, or those of `host`, for this processor."""
         from gpudiy.devices.cuda_binaries import Binaries
         from gpudiy.harness.shape import shape_of
         from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
