@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from optcheck.listing import SassFunction
-from optcheck.sass import STACK_JUMPS
 
 STACK_TARGETS = {"SYNC": "SSY", "BRK": "PBK", "CONT": "PCNT"}
 
@@ -29,6 +30,7 @@ class Graph:
         for block, following in enumerate(self.successors):
             for successor in following:
                 self.predecessors[successor].append(block)
+        self.order: list[int] = []  # every block behind those it comes after, but for edges that lead back
         self.back = self._back_edges()
         self._ancestors: dict[int, frozenset[int]] = {}
 
@@ -52,6 +54,43 @@ class Graph:
             known = self._ancestors[block] = frozenset(found)
         return known
 
+    def dominates(self, one: int, other: int) -> bool:
+        """Whether every way to the block `other` goes through the block `one`."""
+        return bool(self._dominators[other] >> one & 1)
+
+    def reaches(self, one: int, other: int) -> bool:
+        """Whether the block `other` can run after the block `one`, in any number of runs."""
+        return bool(self._reached_from[other] >> one & 1)
+
+    @cached_property
+    def _dominators(self) -> list[int]:
+        """For each block the set of those on every way to it, as bits; exact where loops have one entry."""
+        dominators = [1 << block for block in range(len(self.starts))]
+        for block in self.order:
+            common = -1
+            for previous in self.predecessors[block]:
+                if (previous, block) not in self.back:
+                    common &= dominators[previous]
+            if common != -1 and block != 0:
+                dominators[block] |= common
+        return dominators
+
+    @cached_property
+    def _reached_from(self) -> list[int]:
+        """For each block the set of those it can run after, as bits."""
+        reached = [0] * len(self.starts)
+        changed = True
+        while changed:
+            changed = False
+            for block in self.order:
+                before = reached[block]
+                for previous in self.predecessors[block]:
+                    before |= reached[previous] | 1 << previous
+                if before != reached[block]:
+                    reached[block] = before
+                    changed = True
+        return reached
+
     def avoidable(self, branch: int, target: int, end: int) -> bool:
         """Whether a run can go from the block `branch` to the block `end` without the block `target`."""
         waiting, seen = [branch], {branch, target}
@@ -71,9 +110,7 @@ class Graph:
         leaders = {0}
         for index in self.function.named_targets:
             leaders.update(self.function.targets_of(index) or ())
-        for index, instruction in enumerate(instructions):
-            if instruction.is_jump or instruction.ends or _pops(instruction.modifiers, instruction.opcode):
-                leaders.add(index + 1)
+        leaders.update(index + 1 for index, instruction in enumerate(instructions) if instruction.leaves)
         return sorted(leader for leader in leaders if leader < len(instructions))
 
     def _successors(self, block: int) -> list[int]:
@@ -83,7 +120,7 @@ class Graph:
         falls = True
         if instruction.ends:
             falls = instruction.guard is not None
-        elif instruction.is_jump or _pops(instruction.modifiers, instruction.opcode):
+        elif instruction.leaves:
             conditional = instruction.guard is not None or len(instruction.operands) > 1
             falls = conditional and not instruction.opcode.startswith(("BRX", "JMX"))
             following = [self.block_of[target] for target in self._targets(last) if target < len(self.block_of)]
@@ -94,7 +131,7 @@ class Graph:
     def _targets(self, index: int) -> list[int]:
         instruction = self.function.instructions[index]
         pusher = STACK_TARGETS.get(instruction.opcode)
-        if _pops(instruction.modifiers, instruction.opcode):
+        if instruction.joins:
             pusher = "SSY"
         if pusher is None:
             return self.function.targets_of(index) or []
@@ -118,6 +155,7 @@ class Graph:
 
     def _back_edges(self) -> set[tuple[int, int]]:
         back: set[tuple[int, int]] = set()
+        finished: list[int] = []
         state = [0] * len(self.starts)  # 1: on the way, 2: done
         for root in range(len(self.starts)):
             if state[root]:
@@ -129,15 +167,12 @@ class Graph:
                 successor = next(following, None)
                 if successor is None:
                     state[block] = 2
+                    finished.append(block)
                     stack.pop()
                 elif state[successor] == 1:
                     back.add((block, successor))
                 elif state[successor] == 0:
                     state[successor] = 1
                     stack.append((successor, iter(self.successors[successor])))
+        self.order = finished[::-1]
         return back
-
-
-def _pops(modifiers: tuple[str, ...], opcode: str) -> bool:
-    """sm_35 joins threads with a suffix: `NOP.S`."""
-    return "S" in modifiers and opcode not in STACK_JUMPS and opcode in ("NOP", "MOV", "ST", "LD", "IADD")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from optcheck.literal import Literal, decoded
-from optcheck.sass import Touch
+from optcheck.sass import ADDS, Touch
 from optcheck.specification import AccessKind, ExpectedAccess
 from optcheck.values import Values
 
@@ -59,13 +59,13 @@ def _added_anchors(values: Values) -> list[Anchor]:
     """Listings whose results go nowhere, as those of the thesis, have the additions alone."""
     found = []
     for index, instruction in enumerate(values.instructions):
-        literal = None if instruction.literal is None else decoded(instruction.literal)
-        if literal is None or instruction.literal is None:
+        if instruction.literal is None or instruction.opcode not in (*ADDS, "IMAD"):
             continue
+        literal = decoded(instruction.literal)
         for name in instruction.writes:
-            value = values.result(index, name)
-            if values.constant_part(value) == instruction.literal:
-                found.append(Anchor(index, literal, values.without(value, instruction.literal), False))
+            if literal is not None and name[0] != "P":
+                value = values.without(values.result(index, name), instruction.literal)
+                found.append(Anchor(index, literal, value, False))
     return found
 
 

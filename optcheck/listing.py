@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from gpudiy.litmus.errors import LitmusError, near_name
@@ -79,13 +78,9 @@ class SassFunction:
         return f"{self.lines[index]}: {self.instructions[index].text}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """What one line holds."""
-
-    address: int | None
-    instruction: SassInstruction
-    targets: tuple[str, ...] | None
+Targets = tuple[str, ...] | None
+_Line = tuple[int | None, SassInstruction, Targets]  # the address of a line and what stands there
+_KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # code that was read before, by its text
 
 
 def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
@@ -103,17 +98,18 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
     functions = [current]
     for number, line in enumerate(text.split("\n"), 1):
         try:
-            read = _read_line(line)
+            read = _read_quickly(line) or _read_line(line)
         except SassSyntax as error:
             raise SassError(error.message, path=path, line=number, column=error.column, source=line) from None
-        if isinstance(read, _Line):
-            if read.targets is not None:
-                current.named_targets[len(current.instructions)] = read.targets
-            current.instructions.append(read.instruction)
-            current.lines.append(number)
-            current.addresses.append(read.address)
-        elif read is None:
+        if read is None:
             continue
+        if len(read) == 3:
+            address, instruction, targets = read
+            if targets is not None:
+                current.named_targets[len(current.instructions)] = targets
+            current.instructions.append(instruction)
+            current.lines.append(number)
+            current.addresses.append(address)
         elif read[0] == "function":
             if read[1] != current.name:
                 current = SassFunction(read[1], architecture)
@@ -127,7 +123,27 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
     return functions
 
 
-@lru_cache(1 << 18)
+def _read_quickly(line: str) -> _Line | None:
+    """The line of an instruction that was met before at another address, perhaps with another target."""
+    start = line.find("/*")
+    if start < 0 or line[:start].strip():
+        return None
+    end = line.find("*/", start)
+    code = line[end + 2 :]
+    if code.endswith("*/"):
+        code = code[: code.rfind("/*")]
+    targets = None
+    label = code.find("`(")
+    if label >= 0:
+        close = code.find(")", label)
+        targets = (code[label + 2 : close],)
+        code = f"{code[:label]}`(.L){code[close + 1 :]}"
+    known = _KNOWN.get(code)
+    if known is None:
+        return None
+    return int(line[start + 2 : end], 16), known[0], targets or known[1]
+
+
 def _read_line(line: str) -> _Line | tuple[str, str] | None:
     """An instruction, or ("function" | "label" | "architecture", its name), or nothing."""
     address = ADDRESS.match(line)
@@ -145,7 +161,12 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     code = COMMENT.sub("", code).strip().strip("{};").strip()
     if not code:
         return None
-    return _Line(int(address[1], 16) if address else None, *_instruction(line, code, listed))
+    instruction, targets = _instruction(line, code, listed)
+    if address and "`(" in line and not listed:
+        _KNOWN[LABEL_OPERAND.sub("`(.L)", ENCODING.sub("", line[start:]))] = (instruction, None)
+    elif address and not listed:
+        _KNOWN[ENCODING.sub("", line[start:])] = (instruction, targets)
+    return int(address[1], 16) if address else None, instruction, targets
 
 
 def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
@@ -171,8 +192,8 @@ def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[Sa
     return instruction, targets
 
 
-def _other_line(line: str) -> tuple[str, str] | bool | None:
-    """What a line without an address is; False if it can only be an instruction."""
+def _other_line(line: str) -> tuple[str, str] | None:
+    """What a line without an address is; ("instruction", "") if it can only be that."""
     function = FUNCTION.match(line)
     if function:
         return "function", function[1] or function[2] or function[3]

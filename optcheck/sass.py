@@ -1,4 +1,4 @@
-"""`SassInstruction`: one instruction of a listing, whatever architecture it is for, and what it reads, writes and does."""
+"""`SassInstruction`: one instruction of a listing, of any architecture, and what it reads, writes and does."""
 
 from __future__ import annotations
 
@@ -125,8 +125,13 @@ class SassInstruction:
     operands: tuple[Operand, ...]
 
     @cached_property
+    def never(self) -> bool:
+        """`@!PT`: the assembler puts four `@!PT LDS RZ, [RZ]` before the fences of a function; none of them runs."""
+        return self.guard is not None and self.guard.negated and self.guard.name in TRUE
+
+    @cached_property
     def touch(self) -> Touch | None:
-        return TOUCHES.get(self.opcode)
+        return None if self.never else TOUCHES.get(self.opcode)
 
     @cached_property
     def space(self) -> str:
@@ -143,6 +148,16 @@ class SassInstruction:
     @cached_property
     def ends(self) -> bool:
         return self.opcode in ENDS
+
+    @cached_property
+    def joins(self) -> bool:
+        """sm_35 joins threads with a suffix, as in `NOP.S`: it goes on where SSY said."""
+        return "S" in self.modifiers and self.opcode in ("NOP", "MOV", "ST", "LD", "IADD", "TEXDEPBAR")
+
+    @cached_property
+    def leaves(self) -> bool:
+        """Whether what runs next need not be the next instruction."""
+        return self.is_jump or self.ends or self.joins
 
     @cached_property
     def words(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 from gpudiy.litmus.instruction import Barrier, Immediate
 from optcheck.linking import Anchor, Link, Linker
@@ -15,6 +16,8 @@ from optcheck.verdict import Finding, Verdict
 Shown = Callable[[int], str]  # from the index of an instruction of the thread to its text
 INVALIDATE = "CCTL.IVALL"
 AGGREGATION = frozenset({"VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "SHFL"})
+
+ESCORT = "MEMBAR.ALL.CTA"
 
 
 class ThreadCheck:
@@ -182,7 +185,7 @@ class ThreadCheck:
             key = None if guard is None else (self.values.register(guard.name, link.index), guard.negated)
             guards.setdefault(key, expected)
             block, end = self.graph.block_of[link.index], self.graph.block_of[self.linker.end]
-            if block not in (0, end) and self.graph.avoidable(0, block, end):
+            if not self.graph.dominates(block, end):
                 why = f"access {expected.position} is not on every path to its specification"
                 yield self._finding(Verdict.UNVERIFIABLE, why, [link.index], [expected.index])
         if len(guards) > 1:
@@ -195,39 +198,33 @@ class ThreadCheck:
                 [one.index for one in accesses],
             )
 
-    def _region(self) -> list[int]:
+    @cached_property
+    def region(self) -> list[int]:
         """The instructions from the first access to the last, or to the specification where its end is known."""
-        linked = [link.index for link in self.links.values()]
+        linked = sorted({link.index for link in self.links.values()})
         if not linked:
             return []
-        blocks = {self.graph.block_of[index] for index in linked}
-        if self.linker.stored:
-            blocks.add(self.graph.block_of[self.linker.end])
-        if len(blocks) == 1:
-            last = self.linker.end if self.linker.stored else max(linked)
-            return list(range(min(linked), last + 1))
         lasts = [*linked, self.linker.end] if self.linker.stored else linked
-        before = set().union(*(self.graph.ancestors(self.graph.block_of[index]) for index in lasts)) | blocks
-        between = [
-            block
-            for block in sorted(before)
-            if block in blocks or any(self.graph.block_of[index] in self.graph.ancestors(block) for index in linked)
-        ]
-        return [
-            index
-            for block in between
-            for index in range(self.graph.starts[block], self.graph.ends[block])
-            if index in linked
-            or (
-                any(self.graph.precedes(one, index) for one in linked)
-                and any(self.graph.precedes(index, one) for one in lasts)
-            )
-        ]
+        block_of, graph = self.graph.block_of, self.graph
+        blocks = {block_of[index] for index in linked}
+        before = set().union(*(graph.ancestors(block_of[index]) for index in {*lasts})) | {block_of[i] for i in lasts}
+        found: list[int] = []
+        for block in sorted(before):
+            entered = not blocks.isdisjoint(graph.ancestors(block))
+            if not entered and block not in blocks:
+                continue
+            start, end = graph.starts[block], graph.ends[block]
+            if not entered:
+                start = next(index for index in linked if block_of[index] == block)
+            if not any(block in graph.ancestors(block_of[index]) for index in lasts):
+                end = max(index for index in lasts if block_of[index] == block) + 1
+            found += range(start, end)
+        return found
 
     def _neighbours(self) -> Iterator[Finding]:
         linked = {link.index for link in self.links.values()}
         anchors = {anchor.index for anchor in self.cluster}
-        region = self._region()
+        region = self.region
         foreign = []
         for index in region:
             instruction = self.instructions[index]
@@ -318,7 +315,7 @@ class ThreadCheck:
         """The fences of the thread in the SASS, by the number of accesses before them."""
         linked = [link.index for link in self.links.values()]
         found: dict[int, list[tuple[int, tuple[str, ...]]]] = {}
-        candidates = self._region()
+        candidates = self.region
         if linked:
             candidates = [
                 *self._run_up(min(linked, key=lambda one: sum(self.graph.precedes(o, one) for o in linked))),
@@ -415,10 +412,20 @@ def _same_fences(wanted: list[str], has: list[str], open_end: bool) -> bool:
     if INVALIDATE in wanted and INVALIDATE not in has:
         return False
     one = sorted(word for word in wanted if word != INVALIDATE)
-    other = sorted(word for word in has if word != INVALIDATE)
+    other = sorted(word for word in _without_escorts(wanted, has) if word != INVALIDATE)
     if not open_end:
         return one == other
     return all(other.count(word) >= one.count(word) for word in one)
+
+
+def _without_escorts(wanted: list[str], has: list[str]) -> list[str]:
+    """From sm_90 on, code that will be linked has a fence of the CTA before each wider one: it adds nothing to it."""
+    kept = list(has)
+    for at in reversed(range(len(has) - 1)):
+        wider = has[at + 1].startswith("MEMBAR.") and not has[at + 1].endswith(".CTA")
+        if has[at] == ESCORT and wider and kept.count(ESCORT) > wanted.count(ESCORT):
+            del kept[at]
+    return kept
 
 
 def _listed(words: list[str]) -> str:

@@ -7,6 +7,7 @@ paths of the program join, a value is the choice of what each path brings.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from functools import cached_property
 from typing import Any
 
@@ -47,8 +48,7 @@ class Values:
         self.zero = self._number(("number", 0))
         self._results: dict[tuple[int, str], int] = {}
         self._at_start: dict[tuple[int, str], int] = {}
-        self._definitions: dict[int, dict[str, list[int]]] = {}
-        self._depth = 0
+        self._depth = self._nesting = 0
 
     # What the checks ask.
 
@@ -221,19 +221,23 @@ class Values:
 
     # Where a value comes from.
 
-    def _block_definitions(self, block: int) -> dict[str, list[int]]:
-        known = self._definitions.get(block)
-        if known is None:
-            known = self._definitions[block] = {}
-            for index in range(self.graph.starts[block], self.graph.ends[block]):
-                for name in self.instructions[index].writes:
-                    known.setdefault(name, []).append(index)
-        return known
+    @cached_property
+    def _writers(self) -> dict[str, list[int]]:
+        """The instructions that write each register or predicate, in order."""
+        writers: dict[str, list[int]] = {}
+        for index, instruction in enumerate(self.instructions):
+            for name in instruction.writes:
+                writers.setdefault(name, []).append(index)
+        return writers
 
     def _in_block(self, name: str, block: int, before: int, guard: PredicateOperand | None, use: int) -> int:
-        for index in reversed(self._block_definitions(block).get(name, ())):
-            if index >= before:
-                continue
+        writers = self._writers.get(name)
+        if writers is None:
+            return self._number(("entry", name))
+        start = self.graph.starts[block]
+        place = bisect_left(writers, before) - 1
+        while place >= 0 and (index := writers[place]) >= start:
+            place -= 1
             condition = self.instructions[index].guard
             if condition is None or condition.name in TRUE:
                 return self.result(index, name)
@@ -256,19 +260,41 @@ class Values:
 
     def _before_block(self, name: str, block: int, guard: PredicateOperand | None, use: int) -> int:
         """The value at the start of a block."""
+        key = (block, name)
+        known = self._at_start.get(key) if guard is None else None
+        if known is not None:
+            return known
+        only = self._only_writer(name, block)
+        if only is not None:
+            return self._number(("entry", name)) if only < 0 else self.result(only, name)
         previous = self.graph.predecessors[block]
-        passed = [block]
-        while len(previous) == 1 and previous[0] not in passed:
-            block = previous[0]
-            if name in self._block_definitions(block):
-                return self._in_block(name, block, self.graph.ends[block], guard, use)
-            previous = self.graph.predecessors[block]
-            passed.append(block)
+        if len(previous) == 1 and previous[0] != block and block != 0:
+            if self._nesting > DEEPEST:
+                return self._number(("deep", block, name))
+            self._nesting += 1
+            known = self._in_block(name, previous[0], self.graph.ends[previous[0]], guard, use)
+            self._nesting -= 1
+            if guard is None:
+                self._at_start[key] = known
+            return known
+        return self._joined(name, block, previous)
+
+    def _only_writer(self, name: str, block: int) -> int | None:
+        """The one instruction whose value arrives at a block, -1 if none does; None if it takes a look at the paths."""
+        graph = self.graph
+        arriving = [index for index in self._writers[name] if graph.reaches(graph.block_of[index], block)]
+        if not arriving:
+            return -1
+        if len(arriving) > 1 or self.instructions[arriving[0]].guard is not None:
+            return None
+        return arriving[0] if graph.dominates(graph.block_of[arriving[0]], block) else None
+
+    def _joined(self, name: str, block: int, previous: list[int]) -> int:
         key = (block, name)
         known = self._at_start.get(key)
         if known is not None:
             return known
-        own = self._number(("join", block, name))
+        own = self._number(("join", block, name) if previous else ("entry", name))
         self._at_start[key] = own
         if not previous:
             return own
@@ -276,12 +302,11 @@ class Values:
         brought.discard(own)
         if block == 0:
             brought.add(self._number(("entry", name)))
+        self.choices[own] = tuple(brought)
         if len(brought) == 1:
             (only,) = brought
             self._at_start[key] = only
-            self.choices[own] = (only,)
             return only
-        self.choices[own] = tuple(brought)
         return own
 
     # What an instruction computes.
@@ -353,10 +378,10 @@ class Values:
 
     @cached_property
     def stored(self) -> dict[int, tuple[int, ...]]:
-        """The values every store and reduction writes, a value a word."""
+        """The values that go to memory others see, a value a word."""
         found = {}
         for index, instruction in enumerate(self.instructions):
-            if instruction.touch is not None and instruction.data:
+            if instruction.touch is not None and instruction.data and instruction.space != "local":
                 found[index] = tuple(
                     self.operand(instruction.data[0], index, word) for word in range(instruction.words)
                 )
