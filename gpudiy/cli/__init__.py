@@ -17,6 +17,8 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "compare": "tell which chip is weaker than which, from their logs",
+    "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",

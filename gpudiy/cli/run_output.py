@@ -79,10 +79,9 @@ class RunProgress:
         if self.quiet or now < self._due:
             return
         self._due = now + (TELL_EVERY / 10 if self._terminal else TELL_EVERY)
-        text = (
-            f"test {self.done + 1:,} of {self.tests:,}: {test.name}: {iterations:,} of {self.iterations:,} iterations, "
-            f"{sightings:,} sightings"
-        )
+        text = f"{test.name}: {iterations:,} of {self.iterations:,} iterations, {sightings:,} sightings"
+        if self.tests > 1:
+            text = f"{self.done:,} of {self.tests:,} tests done; {text}"
         if self._terminal:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         else:

@@ -22,6 +22,7 @@ from gpudiy.logs.record import Ending, Liveness
 
 __all__ = ["OpenClDevice", "list_devices", "open_device"]
 
+LEAST_BUFFER = 8  # bytes: OpenCL has no empty ones
 MOST_SLOTS = 1 << 16  # of the table of outcomes
 
 
@@ -43,7 +44,6 @@ class OpenClDevice:
         self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by what it means
         self._plays: dict[str, PlaySource] = {}
         self._buffers: dict[str, Any] = {}
-        self._warm: set[str] = set()
         self._slots: dict[str, int] = {}  # tests whose outcomes need a larger table
         with self._failures():
             self._context = pyopencl.Context([device])
@@ -78,18 +78,23 @@ class OpenClDevice:
         outcomes: Counter[Outcome] = Counter()
         liveness = Liveness()
         done = 0
-        used = incantation
+        used: Incantation | None = None
         self.prepare([test])
-        self._warm_up(test, shape, incantation)
         start = time.perf_counter()
         while done < iterations:
             plan = self._plan(shape, incantation, iterations - done)
-            used = _used(incantation, plan)
+            used = used or _used(incantation, plan)
             counted = self._launch(test, shape, plan, incantation, dice.getrandbits(32))
             outcomes.update(counted.outcomes)
             liveness = _with(liveness, counted, plan)
             done += plan.instances
         return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
+
+    def warm_up(self, test: Test) -> None:
+        """Launch a run of no rounds: some drivers compile a kernel when it is first launched."""
+        shape = self._play(test).shape
+        self.prepare([test])
+        self._launch(test, shape, replace(self._plan(shape, Incantation(), 1), rounds=0), Incantation(), 0)
 
     def close(self) -> None:
         for buffer in self._buffers.values():
@@ -97,17 +102,18 @@ class OpenClDevice:
         self._buffers.clear()
 
     def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> Plan:
+        """A launch of as many iterations as are left; of more only where that many teams run side by side."""
         try:
-            return plan_launch(shape, incantation, self._limits, iterations)
+            plan = plan_launch(shape, incantation, self._limits, iterations)
+            rest = iterations % (plan.batch * plan.teams)
+            if plan.instances > iterations > rest:
+                return plan_launch(shape, incantation, self._limits, iterations - rest)
+            if plan.instances > iterations:
+                last = replace(incantation, meet_every=max(1, iterations // plan.teams))
+                return plan_launch(shape, last, self._limits, iterations)
+            return plan
         except Impossible as reason:
             raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
-
-    def _warm_up(self, test: Test, shape: Shape, incantation: Incantation) -> None:
-        """Some drivers compile a kernel when it is first launched: that is no part of the time of a run."""
-        meaning = content_hash(test)
-        if meaning not in self._warm:
-            self._warm.add(meaning)
-            self._launch(test, shape, self._plan(shape, incantation, 1), incantation, 0)
 
     def _launch(self, test: Test, shape: Shape, plan: Plan, incantation: Incantation, seed: int) -> Counted:
         """Reset, run and reduce once; a table that is too small for the outcomes is enlarged."""
@@ -162,7 +168,8 @@ class OpenClDevice:
         if found is None or found.size < size:
             if found is not None:
                 found.release()
-            found = self._buffers[name] = self._cl.Buffer(self._context, self._cl.mem_flags.READ_WRITE, size)
+            flags = self._cl.mem_flags.READ_WRITE
+            found = self._buffers[name] = self._cl.Buffer(self._context, flags, max(LEAST_BUFFER, size))
         return found
 
     def _options(self) -> list[str]:

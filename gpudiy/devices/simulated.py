@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
 from gpudiy.devices.simulation.arithmetic import CannotCompute
@@ -19,7 +20,11 @@ from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
-from gpudiy.logs.record import Liveness
+from gpudiy.logs.record import Ending, Liveness
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 CHUNK = 1 << 16  # instances drawn at once; a run is the beginning of an endless series of chunks
 PATIENCE = 64  # chunks in a row in which no instance ended, before a test is given up
@@ -57,8 +62,10 @@ class SimulatedDevice:
         try:
             run = Run(test, self.profile, incantation, seed)
             outcomes = run.count(iterations)
-        except (CannotCompute, NeverEnds) as problem:
-            raise DeviceError(f"{test.name}: {problem}") from None
+        except CannotCompute as problem:
+            raise DeviceError(str(problem)) from None
+        except NeverEnds as problem:
+            raise DeviceError(str(problem), Ending.TIMEOUT) from None
         return Observation(outcomes, run.liveness(), time.perf_counter() - started)
 
 
@@ -98,13 +105,12 @@ class Run:
             number += 1
             codes = self.counter.codes(chunk.times) if chunk.times else np.zeros(CHUNK, np.int64)
             counts = self.counter.outcomes(chunk.times, codes)
-            used = np.ones(CHUNK, np.bool_)
-            given_up = [code for code in counts if self.counter.known[code] is None]
-            if given_up:
-                used = ~np.isin(codes, given_up)
+            used = self._ended(codes, counts)
             left = iterations - done
-            if left < CHUNK and np.count_nonzero(used) > left:
+            if np.count_nonzero(used) > left:
                 used &= np.cumsum(used) <= left
+            if used.any():
+                self.discarded += int(np.flatnonzero(used)[-1]) + 1 - int(np.count_nonzero(used))
             if not used.all():
                 counts = self.counter.outcomes(chunk.times, codes[used]) if used.any() else {}
             for code, times in counts.items():
@@ -113,21 +119,26 @@ class Run:
                 found[outcome] = found.get(outcome, 0) + times
             gained = sum(counts.values())
             done += gained
-            self.discarded += 0 if left < CHUNK and gained == left else CHUNK - gained
             barren = 0 if gained else barren + 1
             if barren == PATIENCE:
                 raise NeverEnds(f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for what never happens")
             self._watch(chunk, used)
         return found
 
-    def liveness(self) -> Liveness:
-        accesses = self.stressed * STRESSING_THREADS * self.incantation.stress_iterations // ROUND
-        return Liveness(self.meetings, self.discarded, self.overlaps, accesses)
-
-    def _watch(self, chunk: Chunk, used: object) -> None:
+    def _ended(self, codes: NDArray[np.int64], counts: dict[int, int]) -> NDArray[np.bool_]:
+        """The instances all of whose loops ended."""
         import numpy as np
 
-        rows = np.asarray(used)
+        given_up = [code for code in counts if self.counter.known[code] is None]
+        return ~np.isin(codes, given_up) if given_up else np.ones(len(codes), np.bool_)
+
+    def liveness(self) -> Liveness:
+        accesses = self.stressed * STRESSING_THREADS * self.incantation.stress_iterations // ROUND
+        return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
+
+    def _watch(self, chunk: Chunk, rows: NDArray[np.bool_]) -> None:
+        import numpy as np
+
         self.meetings += int(np.count_nonzero(chunk.met & rows))
         self.overlaps += int(np.count_nonzero(chunk.overlapping & rows))
         self.stressed += int(np.count_nonzero(chunk.stressed & rows))

@@ -80,11 +80,13 @@ def incantation_of(options: Iterable[tuple[str, str]]) -> Incantation:
 def incantation_file(book: IncantationBook, comments: Iterable[str] = ()) -> str:
     """The text of a file that `read_incantation` reads; a test lists what differs from the common settings."""
     lines = [f"# {comment}".rstrip() for comment in comments]
-    lines += [f"{name} = {_toml(value):<8}  # {_meaning(name)}" for name, value in incantation_options(book.common)]
+    for name, value in incantation_options(book.common):
+        lines += [f"# {_meaning(name)}", f"{name} = {_toml(value)}"]
     for test, incantation in book.single.items():
         common = dict(incantation_options(book.common))
         changed = [(name, value) for name, value in incantation_options(incantation) if common[name] != value]
-        lines += ["", f"[{TESTS}.{_key(test)}]", *(f"{name} = {_toml(value)}" for name, value in changed)]
+        if changed:
+            lines += ["", f"[{TESTS}.{_key(test)}]", *(f"{name} = {_toml(value)}" for name, value in changed)]
     return "\n".join(lines) + "\n"
 
 

@@ -103,9 +103,10 @@ class Columns:
 
     def extend_rows(self, rows: list[dict[str, Any]]) -> None:
         """Rows say what is not empty."""
+        said: set[str] = set().union(*rows)
         for name, entries in self.lists.items():
             empty = EMPTY[name]
-            entries += [row.get(name, empty) for row in rows]
+            entries += [row.get(name, empty) for row in rows] if name in said else [empty] * len(rows)
 
     def extend(self, other: Columns) -> None:
         for name, entries in self.lists.items():

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gpudiy.logs.columns import NAMES, Columns, row_of
+from gpudiy.logs.columns import NAMES, Columns, read_pairs, row_of
 from gpudiy.logs.problem import LogError, Problem
 from gpudiy.logs.record import Record
 from gpudiy.logs.switches import options_of_column
@@ -51,6 +51,14 @@ def chip_name(column: str) -> tuple[str, str]:
     return WORD_BREAK.sub(" ", name), architecture
 
 
+def _options(text: str) -> tuple[tuple[str, str], ...]:
+    """Options as gpudiy writes them; other words are kept as they are."""
+    try:
+        return read_pairs(text) if text.startswith("{") or not text else (("options", text),)
+    except ValueError:
+        return (("options", text),)
+
+
 class _Counts:
     def __init__(self, path: str, rows: csv.DictReader[str]) -> None:
         self.path = path
@@ -84,7 +92,7 @@ class _Counts:
 
     def _long(self, row: dict[str, str], line: int) -> None:
         """A row a record."""
-        options = tuple((name, row[name]) for name in self.counted if row[name])
+        options = tuple((name, row[name]) for name in self.counted if row[name]) + _options(row.get("options", ""))
         counts = {name: self._count(row, name, line) for name in ("positive", "negative", "iterations") if name in row}
         if any(count == -1 for count in counts.values()):
             return

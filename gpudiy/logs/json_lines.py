@@ -23,7 +23,7 @@ def print_json_line(record: Record) -> str:
     line: dict[str, Any] = {}
     for name in KNOWN:
         value = getattr(record, name)
-        if name in COUNTS or value not in ("", (), None, False):
+        if name in COUNTS or not (value is None or value is False or value in ("", ())):
             line[name] = value
     line["ending"] = str(record.ending)
     if record.histogram:

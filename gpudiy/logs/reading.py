@@ -28,24 +28,24 @@ class Log:
     files: tuple[str, ...] = field(default=())
 
 
-def load(paths: Paths) -> Log:
+def load(paths: Paths, without: tuple[str, ...] = ()) -> Log:
     """Read logs: files, directories, globs, `-`. Raises `LogError` for what is no log at all; damaged records are
-    left out and told among the problems."""
+    left out and told among the problems. Columns `without` which the caller does well need not be filled."""
     given: Sequence[str | Path] = [paths] if isinstance(paths, (str, Path)) else list(paths)
     columns = Columns()
     problems: list[Problem] = []
     files = list(find_logs(given))
     for file in files:
-        found, wrong = read_file(file)
+        found, wrong = read_file(file, without)
         columns.extend(found)
         problems += wrong
     return Log(columns, tuple(problems), tuple(files))
 
 
-def read_file(path: str) -> tuple[Columns, list[Problem]]:
+def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[Problem]]:
     """The records of one file, and its problems."""
     if is_parquet(path):
-        return read_parquet(path), []
+        return read_parquet(path, without), []
     text, problems = load_text(path)
     name = "<stdin>" if path == STANDARD_INPUT else path
     if not text.strip():

@@ -32,7 +32,7 @@ def find_logs(paths: Iterable[str | Path]) -> Iterator[str]:
         elif _exists(path):
             yield path
         elif glob.has_magic(path):
-            found = sorted(entry for entry in glob.iglob(path, recursive=True) if not Path(entry).is_dir())
+            found = sorted(entry for entry in glob.iglob(path, recursive=True) if not Path(entry).is_dir())  # noqa: PTH207
             if not found:
                 raise LogError("no file fits this pattern", path=path)
             yield from found

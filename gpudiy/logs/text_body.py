@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,9 +27,8 @@ EXACT = re.compile(
     r"Observation \1 (Never|Sometimes|Always) \5 \6\n"
     r"(?:Time \1 (\d+\.?\d*)\n)?"
 )
-COUNTS = re.compile(r"^(\d+)", re.MULTILINE)
-WEAK_COUNTS = re.compile(r"^(\d+) *\*>", re.MULTILINE)
-OUTCOMES = re.compile(r">([^\n]*)\n")
+COUNTS = re.compile(r"^(\d+) *([:*])", re.MULTILINE)
+MANY_CHARACTERS = 1 << 20  # from here on numpy is worth its import
 
 STATES = re.compile(r"Histogram(?:[ \t]+\((\d+)[ \t]+states[ \t]*\))?|States(?:[ \t]+(\d+))?")
 COUNTED = re.compile(r"(-?\d+)[ \t]*([:*])>[ \t]*(.*)")
@@ -52,32 +52,49 @@ class Damage(Exception):
         self.offset = offset
 
 
-def read_body(text: str, start: int, end: int) -> tuple[dict[str, Any], int]:
-    """The result that starts at `start` and where it ends; raises `Damage`."""
-    exact = EXACT.match(text, start, end)
-    if exact is not None:
-        row = _exact(exact)
-        if row is not None:
-            return row, exact.end()
+def read_exact(text: str, starts: Sequence[int], ends: Sequence[int]) -> list[tuple[dict[str, Any], int] | None]:
+    """The results in exact lines whose numbers agree, each with its end; None for those to be read line by line."""
+    found = [EXACT.match(text, start, end) for start, end in zip(starts, ends, strict=True)]
+    matches = [match for match in found if match is not None]
+    sums: Iterable[tuple[int, int, int]]
+    if len(text) > MANY_CHARACTERS and text.isascii():
+        from gpudiy.logs.text_counts import sums_of
+
+        sums = zip(*sums_of(text, [match.span(4) for match in matches]), strict=True)
+    else:
+        sums = map(_sums, matches)
+    agreeing = map(_exact, matches, sums)
+    return [None if match is None else next(agreeing) for match in found]
+
+
+def read_lines(text: str, start: int, end: int) -> tuple[dict[str, Any], int]:
+    """The result that starts at `start`, read line by line, and where it ends; raises `Damage`."""
     return _Lines(text, start, end).read()
 
 
-def _exact(found: re.Match[str]) -> dict[str, Any] | None:
-    """The row of a result in exact lines, or None when its numbers do not agree."""
-    test, _, states, histogram, positive, negative, condition, hash, _, seconds = found.groups()
+def _marked(histogram: str, condition: str, positive: int) -> str:
+    from gpudiy.logs.outcome import marked  # it reads conditions, which is costly to import
+
+    return marked(histogram, condition, positive)
+
+
+def _sums(match: re.Match[str]) -> tuple[int, int, int]:
+    """How many outcomes there are, the sum of their counts, and of those that are marked weak."""
+    counts = COUNTS.findall(match[4])
+    weak = sum(int(count) for count, mark in counts if mark == "*")
+    return len(counts), sum(int(count) for count, _ in counts), weak
+
+
+def _exact(match: re.Match[str], sums: tuple[int, int, int]) -> tuple[dict[str, Any], int] | None:
+    test, _, states, histogram, positive, negative, condition, hash, _, seconds = match.groups()
     seen, others = int(positive), int(negative)
-    counts = COUNTS.findall(histogram)
-    total = seen + others
-    if len(counts) != int(states) or sum(map(int, counts)) != total:
-        return None
-    if len(set(OUTCOMES.findall(histogram))) != len(counts):
-        return None
-    if "*>" in histogram and sum(map(int, WEAK_COUNTS.findall(histogram))) not in (seen, others):
+    lines, total, weak = sums
+    if lines != int(states) or total != seen + others or (weak and weak not in (seen, others)):
         return None
     row = {
         "test": test,
-        "condition": condition[:-3] if condition.endswith(" is") else condition,
-        "histogram": histogram,
+        "condition": condition.removesuffix(" is"),
+        "histogram": histogram if weak or not seen else _marked(histogram, condition.removesuffix(" is"), seen),
         "positive": seen,
         "negative": others,
         "iterations": total,
@@ -86,7 +103,7 @@ def _exact(found: re.Match[str]) -> dict[str, Any] | None:
         row["hash"] = hash
     if seconds:
         row["seconds"] = float(seconds)
-    return row
+    return row, match.end()
 
 
 @dataclass(slots=True)
@@ -162,7 +179,9 @@ class _Lines:
                 if line:
                     found.outcomes.append(OutcomeCount(line.strip(), 0))
             elif line:
-                raise Damage("this line does not belong into a histogram: another output runs into it", self.at)
+                raise Damage(
+                    "the histogram breaks off here: the record is cut, or another output runs into it", self.at
+                )
             self._next()
         if found.states is not None and len(found.outcomes) != found.states:
             if not found.outcomes and found.states == 1 and not found.counted:
@@ -212,7 +231,8 @@ class _Lines:
             raise Damage(f"the {word} line is about {name}: another output runs into this one", self.at)
 
     def _row(self, found: _Found, start: int) -> dict[str, Any]:
-        row: dict[str, Any] = {"test": found.test, "condition": found.condition}
+        unsaid = found.quantifier if found.quantifier != "exists" else ""  # the head of the result tells that much
+        row: dict[str, Any] = {"test": found.test, "condition": found.condition or unsaid}
         if found.hash:
             row["hash"] = found.hash
         if found.seconds is not None:
@@ -233,7 +253,10 @@ class _Lines:
         if fault:
             raise Damage(fault, start)
         row |= {"positive": positive, "negative": negative, "iterations": positive + negative}
-        return row | {"histogram": print_histogram(found.outcomes or ())}
+        histogram = print_histogram(found.outcomes or ())
+        if positive and found.counted and "*>" not in histogram:
+            histogram = _marked(histogram, found.condition, positive)
+        return row | {"histogram": histogram}
 
     def _line(self) -> str | None:
         """The line that begins here, without its end; None at the end of the result."""

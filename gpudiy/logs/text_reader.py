@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from gpudiy.logs.columns import Columns, pairs_text, read_pairs
 from gpudiy.logs.problem import Problem
 from gpudiy.logs.record import Ending
-from gpudiy.logs.text_body import START, Damage, read_body
+from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (
     Trailer,
     read_preamble,
@@ -18,7 +19,13 @@ from gpudiy.logs.text_surroundings import (
 )
 from gpudiy.logs.text_writer import LITMUS_FILE
 
-NEW_TEST = "\nTest"
+NEW_TEST = "\nTest "
+CUT_TITLE = re.compile(r"^%+[ \t]*(?:\n(?:%[^\n]*(?:\n%*)?)?)?\Z", re.MULTILINE)
+LONGEST_TITLE = 4096  # characters
+USUAL_KINDS = (" Allowed", " Forbidden", " Required")
+
+_Body = tuple[dict[str, Any], int]  # what a result says, and where it ends
+_Place = tuple[int, str]  # a piece of text, and where it starts
 
 
 def looks_like_text_log(text: str) -> bool:
@@ -27,16 +34,37 @@ def looks_like_text_log(text: str) -> bool:
 
 def read_text(text: str, path: str) -> tuple[Columns, list[Problem]]:
     """The records of a text log, and what is damaged in it."""
-    return _Reader("\n" + text, path).read()  # every line has an end before it
+    kept = text[: _cut_head(text)]
+    whole = text.endswith("\n") and len(kept) == len(text)
+    text = kept
+    reader = _Reader(
+        f"\n{text}" if text.endswith("\n") else f"\n{text}\n", path
+    )  # every line has an end before it and after it
+    columns, problems = reader.read()
+    if not whole and not reader.damaged_end:
+        line = text.count("\n") + 1
+        problems.append(Problem(path, line, "the last line has no end, or a record only begins: the log is cut here"))
+    return columns, problems
+
+
+def _cut_head(text: str) -> int:
+    """Where the log is cut in the first lines of a record, which say nothing yet; else its end."""
+    if (title := CUT_TITLE.search(text, max(0, len(text) - LONGEST_TITLE))) is not None:
+        return title.start()
+    start = text.rfind("\n") + 1
+    last = text[start:]
+    is_head = last and (NEW_TEST[1:].startswith(last) or last.startswith(NEW_TEST[1:]))
+    return start if is_head and not START.match(f"{last}\n") else len(text)
 
 
 def _starts(text: str) -> Iterator[int]:
     """Where results start, each at its word `Test`."""
     at = text.find(NEW_TEST)
     while at >= 0:
-        if START.match(text, at + 1):
+        end = text.find("\n", at + 1)
+        if text.endswith(USUAL_KINDS, at + 1, end) or START.match(text, at + 1):
             yield at + 1
-        at = text.find(NEW_TEST, at + 1)
+        at = text.find(NEW_TEST, max(end, at + 1))
 
 
 @dataclass(slots=True)
@@ -50,25 +78,31 @@ class _Reader:
     without_parameters: list[dict[str, Any]] = field(default_factory=list)
     counted: int = 0  # offset up to which lines are counted
     line: int = 0
+    damaged_end: bool = False  # whether the last result is damaged
 
     def read(self) -> tuple[Columns, list[Problem]]:
         starts = list(_starts(self.text))
         first = starts[0] if starts else len(self.text)
         leading, preamble = self._trailer(0, first)
-        for start, end in zip(starts, [*starts[1:], len(self.text)], strict=True):
-            preamble = self._result(start, end, preamble)
+        ends = [*starts[1:], len(self.text)]
+        for start, end, exact in zip(starts, ends, read_exact(self.text, starts, ends), strict=True):
+            known = len(self.problems)
+            preamble = self._result(start, end, exact, preamble)
+            self.damaged_end = len(self.problems) > known
         if preamble is not None and preamble[1]:
+            known = len(self.problems)
             self._without_result(*preamble)
+            self.damaged_end = self.damaged_end or len(self.problems) > known
         self._share_leading(read_trailer(leading))
         columns = Columns()
         columns.extend_rows(self.rows)
         return columns, self.problems
 
-    def _result(self, start: int, end: int, preamble: tuple[int, str] | None) -> tuple[int, str] | None:
+    def _result(self, start: int, end: int, exact: _Body | None, preamble: _Place | None) -> _Place | None:
         """Read one result and what follows it up to the next; give the preamble of the next."""
         line = self._line_of(start)
         try:
-            row, stop = read_body(self.text, start, end)
+            row, stop = exact or read_lines(self.text, start, end)
         except Damage as damage:
             self._damaged(line, damage, start)
             return self._last(split_surroundings(self.text[start:end])[1], start)
@@ -86,7 +120,7 @@ class _Reader:
             self._add_trailer(row, trailer_text)
         return following
 
-    def _trailer(self, start: int, end: int) -> tuple[str, tuple[int, str] | None]:
+    def _trailer(self, start: int, end: int) -> tuple[str, _Place | None]:
         """The text after a result, and the preamble of the next."""
         text = self.text[start:end]
         if not text or text.isspace():
@@ -94,7 +128,7 @@ class _Reader:
         trailer, following = split_surroundings(text)
         return trailer, self._last(following, start)
 
-    def _last(self, following: list[tuple[int, str]], offset: int) -> tuple[int, str] | None:
+    def _last(self, following: list[tuple[int, str]], offset: int) -> _Place | None:
         """Only the last preamble has a result; each before it is a test without."""
         for at, text in following[:-1]:
             self._without_result(offset + at, text)

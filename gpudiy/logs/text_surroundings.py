@@ -53,6 +53,9 @@ class Trailer:
 def split_surroundings(text: str) -> tuple[str, list[tuple[int, str]]]:
     """What stands between two results: the trailer of the first, then the preambles, with their offsets."""
     starts = [found.start() for found in PREAMBLE.finditer(text)]
+    check = OPTCHECK.search(text, 0, starts[0] if starts else len(text))
+    if check is not None:  # a log may print optcheck's output and not the test
+        starts.insert(0, check.start())
     if not starts:
         return text, []
     ends = [*starts[1:], len(text)]
@@ -129,8 +132,8 @@ def read_trailer(text: str) -> Trailer:
 def _parameter(line: str, trailer: Trailer, options: list[tuple[str, str]]) -> bool:
     """Whether the line is a parameter, and then what it says."""
     word, _, rest = line.partition(" ")
-    if word == f"{MACHINE}:":
-        options.append((MACHINE, rest.strip()))
+    if line.startswith(f"{MACHINE}:"):
+        options.append((MACHINE, line.partition(":")[2].strip()))
     elif line.startswith(f"{COMMAND}:"):
         options.append((COMMAND, line.partition(":")[2].strip()))
     elif word == "Revision":

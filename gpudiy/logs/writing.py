@@ -16,7 +16,7 @@ from gpudiy.logs.problem import LogError
 from gpudiy.logs.text_writer import print_text
 
 CSV_COLUMNS = ("test", "hash", "chip", "device", "architecture", "iterations", "positive", "negative", "ending",
-               "optcheck", "condition", "source")  # fmt: skip
+               "optcheck", "condition", "options", "source")  # fmt: skip
 
 
 class LogFormat(StrEnum):

@@ -124,11 +124,12 @@ def test_forbidden_outcomes_do_not_show_in_ten_million_iterations(classic: dict[
 @pocl
 def test_a_record_tells_how_it_was_run(classic: dict[str, Test]) -> None:
     (record,) = run([classic["SB"]], iterations=5000, seed=9)
+    assert record.iterations == 5000
     assert (record.device, record.seed, record.simulated, record.optcheck) == ("opencl:0", 9, False, "")
     assert "pthread" in record.chip and "OpenCL 3.0" in record.architecture
     used = incantation_of(record.options)
     assert (used.testing_groups, used.group_size, used.stress_groups) == (2, 1, 0)
-    assert used.instances * used.meet_every > 0
+    assert (used.instances, used.meet_every) == (4992, 64)
     assert record.liveness is not None and record.liveness.stress_accesses > 0
 
 
@@ -219,3 +220,24 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "no OpenCL driver" in list_devices()[0].what
     with pytest.raises(UnknownDevice, match="no OpenCL device"):
         choose("")
+
+
+@pocl
+def test_a_test_that_never_ends_ends(classic: dict[str, Test]) -> None:
+    endless = read_test(
+        """GPU_PTX endless
+{0:.reg .s32 r0; 0:.reg .pred p0; 1:.reg .s32 r1;}
+ P0 | P1 ;
+ AGAIN: | ld.cg.s32 r1,[y] ;
+ ld.cg.s32 r0,[x] | ;
+ setp.eq.s32 p0,r0,0 | ;
+ @p0 bra AGAIN | ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+x: global, y: global
+exists (0:r0=0 /\\ 1:r1=0)
+"""
+    )
+    never, after = run([endless, classic["SB"]], iterations=2000, limit=4.0)
+    assert never.ending is Ending.TIMEOUT
+    assert decide_record(never).verdict is Verdict.FAILED
+    check_sound(after)

@@ -94,7 +94,7 @@ def test_unknown_names(text: str, message: str) -> None:
         ('stress_pattern = "st-st-st"', "must be one of st-st, st-ld"),
         ("meet_every = ", "is not TOML"),
         ("[test]\nSB = 3", "is a table for each test"),
-        ("[test.SB]\nspin_limit = 0", "spin_limit is 0"),
+        ("[test.SB]\nstress_lines = 0", "stress_lines is 0"),
     ],
 )
 def test_bad_files(tmp_path: Path, source: str, message: str) -> None:

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 ROUND = 512  # instances that share what is drawn once for a round: is there stress, are roles shuffled, do threads meet
 GAP = 1e-3  # slots between two moments that must follow each other
-JITTER = 0.6  # slots: no access takes the same time twice
+JITTER = 0.6  # slots, at the most: no access takes the same time twice, but that alone reorders nothing
 NEVER = 40.0  # no exponential is ever so large: P = e^-40
 CALM = 2e-4  # how much less often things are late without stress
-SETTLED = 0.25  # and how much less where every round looks like the one before
-APART = 60.0  # slots between the starts of threads that do not meet
+SETTLED = 0.4  # and how much less where every round looks like the one before
+APART = 150.0  # slots between the starts of threads that do not meet
 TOGETHER = 2.5  # and of those that do
 PATTERNS = {
     StressPattern.STORE_LOAD: 1.0, StressPattern.LOAD_STORE: 0.9, StressPattern.STORE_STORE: 0.8,
@@ -88,7 +88,7 @@ class Clock:
                 drawn = generator.standard_exponential(size, np.float32)
                 late = np.maximum(drawn - (threshold - np.float32(log(pace.share))), np.float32(0))
                 late *= np.float32(pace.slots)
-                late += drawn * np.float32(JITTER)
+                late += np.minimum(drawn, np.float32(1)) * np.float32(JITTER)
                 time = time + late
             elif moment.stage is Stage.ISSUE:
                 time = time + generator.random(size, np.float32) * np.float32(JITTER)
@@ -143,10 +143,14 @@ class Clock:
             return profile.atomics
         if event.kind is not Kind.READ:
             return PROMPT
+        pace = profile.rereads if self._read_again(event) else profile.loads
         if not self.incantation.bank_conflicts:
-            return profile.loads
-        share = min(1.0, profile.loads.share * profile.bank_conflicts_hold_loads)
-        return Pace(share, profile.loads.slots)
+            return pace
+        return Pace(min(1.0, pace.share * profile.bank_conflicts_hold_loads), pace.slots)
+
+    def _read_again(self, load: Event) -> bool:
+        program = self.table.program
+        return any(other.reads and program.before(load, other) and other.may_meet(load) for other in program.events)
 
 
 def _stress_level(cast: Incantation) -> float:

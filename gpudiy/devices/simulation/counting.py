@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from gpudiy.devices.simulation.event import Kind
+from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
 from gpudiy.devices.simulation.replay import Outcome, Replay
+from gpudiy.litmus.condition import FinalVariable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,32 +86,81 @@ def _weights(count: int) -> list[int]:
 def telling_pairs(table: Timetable) -> Iterator[tuple[int, int]]:
     """Pairs of moments whose order may decide an outcome and is not always the same."""
     ancestors = table.ancestors()
+    tells = _Telling(table)
     for one, other in combinations(table.moments, 2):
         always = ancestors[one.number] >> other.number & 1 or ancestors[other.number] >> one.number & 1
-        if not always and _tells(table, one, other):
+        if not always and (tells(one, other) or tells(other, one)):
             yield one.number, other.number
 
 
-def _tells(table: Timetable, one: Moment, other: Moment) -> bool:
-    return _tells_one_way(table, one, other) or _tells_one_way(table, other, one)
+class _Telling:
+    """Which pairs of moments may decide an outcome."""
 
+    def __init__(self, table: Timetable) -> None:
+        program = table.program
+        self.program = program
+        self.views = table.views
+        observed = {program.location_of[term.name] for term in program.test.observed if isinstance(term, FinalVariable)}
+        atomic = {place for event in program.events if event.kind is Kind.ATOMIC for place in event.locations}
+        self.looked_at = observed | atomic  # locations of which L2 itself is looked at
+        strong = [event for event in program.events if event.writes and event.strong]
+        ranked = {place for event in strong for place in event.locations}  # L2 ranks the strong writes there
+        self.strong = strong
+        self.hurried = {  # writes that synchronisation may bring to L2 early, where that matters
+            event.number
+            for event in program.events
+            if event.writes and event.locations & (self.looked_at | ranked) and self._handed_on(event)
+        }
 
-def _tells_one_way(table: Timetable, one: Moment, other: Moment) -> bool:
-    views = any(moment.stage is Stage.SEEN for moment in table.moments)
-    meets = one.event.may_meet(other.event)
-    if views and _synchronises(one) and (_synchronises(other) or _in_l2(other)):
-        return True
-    if not meets:
-        return False
-    if _in_l2(one) and _in_l2(other):
-        return True
-    reads = one.stage is Stage.ISSUE and one.event.reads
-    if reads and _in_l2(other) and (not views or one.event.kind is Kind.ATOMIC or _own_write(table, one)):
-        return True
-    if other.stage is Stage.SEEN:
-        same_view = one.stage is Stage.SEEN and one.viewer == other.viewer
-        return same_view or (reads and one.event.thread == other.viewer)
-    return False
+    def __call__(self, one: Moment, other: Moment) -> bool:
+        if self.views and self._synchronises(one):
+            both = self._synchronises(other) and one.event.thread != other.event.thread
+            if both or (_in_l2(other) and other.event.number in self.hurried):
+                return True
+        if not one.event.may_meet(other.event):
+            return False
+        if _in_l2(one) and _in_l2(other):
+            strong = one.event.strong and other.event.strong
+            return not self.views or strong or bool(one.event.locations & self.looked_at)
+        reads = one.stage is Stage.ISSUE and one.event.reads
+        if reads and _in_l2(other):
+            return not self.views or one.event.kind is Kind.ATOMIC or (other.event.strong and self._own_write(one))
+        if other.stage is not Stage.SEEN:
+            return False
+        rivals = one.event.thread != other.event.thread and not (one.event.strong and other.event.strong)
+        if one.stage is Stage.SEEN:
+            return rivals and one.viewer == other.viewer
+        own = one.stage is Stage.ISSUE and one.event.thread == other.viewer
+        return own and (one.event.kind is Kind.READ or (one.event.writes and rivals))
+
+    def _synchronises(self, moment: Moment) -> bool:
+        """Whether something may be brought to L2, or told, at this moment."""
+        event = moment.event
+        if event.kind is Kind.BARRIER:
+            return moment.stage is Stage.ARRIVE
+        if moment.stage is not Stage.ISSUE:
+            return False
+        return event.kind is Kind.FENCE or (event.strong_read and self._acquired(event))
+
+    def _acquired(self, read: Event) -> bool:
+        """Whether the read may complete a synchronisation."""
+        completes = any(
+            event.acquires and (event is read or self.program.before(read, event)) for event in self.program.events
+        )
+        return completes and any(write.thread != read.thread and write.may_meet(read) for write in self.strong)
+
+    def _handed_on(self, write: Event) -> bool:
+        """Whether others may be told of the write: by its thread, or by one that strongly read it."""
+        return write.strong or any(
+            self.program.before(write, event) and (event.releases or event.kind is Kind.BARRIER)
+            for event in self.program.events
+        )
+
+    def _own_write(self, moment: Moment) -> bool:
+        return any(
+            event.writes and event.strong and event.thread == moment.event.thread and event.may_meet(moment.event)
+            for event in self.program.events
+        )
 
 
 def _in_l2(moment: Moment) -> bool:
@@ -118,17 +168,3 @@ def _in_l2(moment: Moment) -> bool:
     if moment.event.kind is Kind.ATOMIC:
         return moment.stage is Stage.ISSUE
     return moment.event.kind is Kind.WRITE and moment.stage is Stage.ARRIVE
-
-
-def _synchronises(moment: Moment) -> bool:
-    """Whether something may be brought to L2, or told, at this moment."""
-    if moment.event.kind is Kind.BARRIER:
-        return moment.stage is Stage.ARRIVE
-    return moment.stage is Stage.ISSUE and (moment.event.kind is Kind.FENCE or moment.event.strong_read)
-
-
-def _own_write(table: Timetable, moment: Moment) -> bool:
-    return any(
-        event.writes and event.thread == moment.event.thread and event.may_meet(moment.event)
-        for event in table.program.events
-    )

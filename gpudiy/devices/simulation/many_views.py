@@ -1,7 +1,8 @@
 """The order that chips from Volta on keep: every thread has its own view of memory.
 
-A write is visible to its own thread at once, then it reaches L2, then one thread after the other can see it. Little is
-kept in order inside a thread; what acquire, release and fence.sc promise is kept by what travels with them (see
+A write is visible to its own thread at once, later it reaches L2, and one thread after the other can see it: a strong
+write only when it is in L2, a weak one perhaps before, from the store buffer or a cache that is shared. Little
+is kept in order inside a thread; what acquire, release and fence.sc promise is kept by what travels with them (see
 `views`). Here are only the moments that must follow each other. A fence, acquire or release that no other thread could
 synchronise with, since their scopes do not include each other, holds nothing back.
 """
@@ -16,22 +17,31 @@ from gpudiy.devices.simulation.single_memory import order_dependencies
 
 
 def many_views(program: Program) -> Timetable:
-    table = Timetable(program)
+    table = Timetable(program, views=True)
     for event in accesses(program.events):
-        last = table.add(Stage.ISSUE, event)
+        issue = table.add(Stage.ISSUE, event)
         if event.kind is Kind.WRITE:
-            arrival = table.add(Stage.ARRIVE, event)
-            table.order(last, arrival)
-            last = arrival
+            table.order(issue, table.add(Stage.ARRIVE, event))
         if event.writes:
-            for viewer in range(len(program.placements)):
-                if viewer != event.thread:
-                    table.order(last, table.add(Stage.SEEN, event, viewer))
+            for viewer in _viewers(program, event):
+                seen = table.add(Stage.SEEN, event, viewer)
+                table.order(table.performed(event) if event.strong else issue, seen)
     order_barriers(table)
     order_dependencies(table)
     order_same_location(table)
     order_synchronisation(table)
     return table
+
+
+def _viewers(program: Program, write: Event) -> list[int]:
+    """The other threads that load what may be this write; atomics look at L2."""
+    return sorted(
+        {
+            event.thread
+            for event in program.events
+            if event.kind is Kind.READ and event.thread != write.thread and event.may_meet(write)
+        }
+    )
 
 
 def order_same_location(table: Timetable) -> None:

@@ -14,7 +14,7 @@ from gpudiy.devices.simulation.program import Program
 class Stage(Enum):
     ISSUE = "issue"  # a load takes its value, a store enters the store buffer, an atomic happens, a thread arrives
     ARRIVE = "arrive"  # a store is in L2; a thread leaves a barrier
-    SEEN = "seen"  # another thread can see a write that is in L2
+    SEEN = "seen"  # another thread can see a write
 
 
 class NeverEnds(Exception):
@@ -34,6 +34,7 @@ class Timetable:
     """All moments of a program, and for each of them those that must come before it."""
 
     program: Program
+    views: bool = False  # every thread has its own view of memory
     moments: list[Moment] = field(default_factory=list)
     before: list[set[int]] = field(default_factory=list)
     _numbers: dict[tuple[Stage, int, int], int] = field(default_factory=dict)

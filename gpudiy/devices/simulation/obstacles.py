@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.moment import NeverEnds, Timetable
 from gpudiy.devices.simulation.barriers import met_by, order_barriers
 from gpudiy.devices.simulation.event import Kind
-from gpudiy.devices.simulation.moment import Stage, accesses
+from gpudiy.devices.simulation.moment import NeverEnds, Stage, Timetable, accesses
 from gpudiy.devices.simulation.profile import Family, Profile
 from gpudiy.devices.simulation.program import Program
 from gpudiy.litmus import Test
-from gpudiy.litmus.access import Order, Proxy, Scope, Space
-from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.instruction import (
     Atomic,
     Barrier,
@@ -48,7 +46,6 @@ def _obstacles(test: Test, profile: Profile) -> Iterator[str]:
             if reason is not None:
                 yield f"P{number} has `{instruction_text(instruction)}`: {reason}"
         yield from _barriers(number, thread)
-    yield from _shared(test)
     program = Program(test)
     if len(program.events) > MOST_EVENTS:
         yield f"it has {len(program.events)} accesses, fences and barriers with its loops unrolled, over {MOST_EVENTS}"
@@ -84,17 +81,6 @@ def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:
             yield f"P{number} has a barrier behind a guard: whether it comes to a barrier must be known before"
         if not isinstance(barrier.identifier, Immediate) or not isinstance(barrier.count, (Immediate, type(None))):
             yield f"P{number} takes the number of a barrier from a register"
-
-
-def _shared(test: Test) -> Iterator[str]:
-    spaces = {variable.name: variable.space for variable in test.memory_map.variables}
-    users: dict[str, set[int]] = {}
-    for use in memory_uses(test):
-        for name in use.targets:
-            users.setdefault(name, set()).add(test.scope_tree.placements[use.thread].cta)
-    for name, ctas in users.items():
-        if spaces[name] is Space.SHARED and len(ctas) > 1:
-            yield f"{name} is shared, but threads of {len(ctas)} CTAs use it, which would each have their own"
 
 
 def _waiting(program: Program) -> Iterator[str]:

@@ -37,6 +37,7 @@ class Profile:
     family: Family
     model: str
     loads: Pace = PROMPT  # a load takes its value late: those behind it overtake it
+    rereads: Pace = PROMPT  # the same, for a load whose location its thread loads again
     stores: Pace = PROMPT  # a store waits in the store buffer before it reaches L2
     atomics: Pace = PROMPT  # an atomic waits on its way to L2
     views: Pace = PROMPT  # a write in L2 is late in becoming visible to some thread
@@ -48,22 +49,22 @@ _PROFILES = (
     Profile("sc", "simulated machine that interleaves", "none", Family.INTERLEAVING, "sc"),
     Profile(
         "fermi", "simulated chip like Fermi", "sm_20", Family.SINGLE_MEMORY, "ptx-asplos15",
-        loads=Pace(0.25, 6.0), stores=Pace(0.12, 5.0), atomics=Pace(0.002, 6.0),
+        loads=Pace(0.12, 6.0), rereads=Pace(0.35, 8.0), stores=Pace(0.10, 5.0), atomics=Pace(0.001, 6.0),
         reads_in_order=False, bank_conflicts_hold_loads=1.5,
     ),
     Profile(
         "kepler", "simulated chip like Kepler", "sm_35", Family.SINGLE_MEMORY, "ptx-asplos15",
-        loads=Pace(0.35, 6.0), stores=Pace(0.20, 6.0), atomics=Pace(0.004, 6.0),
+        loads=Pace(0.15, 6.0), rereads=Pace(0.45, 8.0), stores=Pace(0.20, 6.0), atomics=Pace(0.002, 6.0),
         reads_in_order=False, bank_conflicts_hold_loads=1.5,
     ),
     Profile(
         "maxwell", "simulated chip like Maxwell", "sm_52", Family.SINGLE_MEMORY, "ptx-asplos15",
-        loads=Pace(0.04, 5.0), stores=Pace(0.08, 5.0), atomics=Pace(0.002, 6.0),
+        loads=Pace(0.04, 5.0), rereads=Pace(0.04, 5.0), stores=Pace(0.08, 5.0), atomics=Pace(0.002, 6.0),
     ),
     Profile(
         "volta", "simulated chip like Volta", "sm_70", Family.MANY_VIEWS, "ptx-6.0",
-        loads=Pace(0.25, 6.0), stores=Pace(0.20, 6.0), atomics=Pace(0.02, 6.0), views=Pace(0.20, 8.0),
-        reads_in_order=False,
+        loads=Pace(0.15, 6.0), rereads=Pace(0.15, 6.0), stores=Pace(0.20, 6.0), atomics=Pace(0.02, 6.0),
+        views=Pace(0.15, 8.0), reads_in_order=False,
     ),
 )  # fmt: skip
 PROFILES = {profile.name: profile for profile in _PROFILES}

@@ -8,7 +8,7 @@ from gpudiy.devices.simulation.arithmetic import shown, wrapped
 from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.unrolled import Step, unrolled
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable, Value
+from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
     Atomic,
@@ -85,12 +85,6 @@ class Program:
         if rest == 0 and 0 <= index < len(self.names):
             return AddressOf(self.names[index])
         return shown(number, type)
-
-    def final(self, term: Observable, registers: list[dict[str, int]], memory: list[int]) -> Value:
-        if isinstance(term, FinalRegister):
-            return self.value(registers[term.thread][term.name], self.register_types[term.thread][term.name])
-        location = self.location_of[term.name]
-        return self.value(memory[location], self.types[location])
 
     def before(self, one: Event, other: Event) -> bool:
         """Program order."""

@@ -9,8 +9,18 @@ from gpudiy.devices.simulation.arithmetic import CannotCompute, modified, wrappe
 from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
 from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
-from gpudiy.litmus.condition import Value
-from gpudiy.litmus.instruction import Atomic, Load, Reduce, Store, address_of, operands_of
+from gpudiy.litmus.condition import FinalRegister, Observable, Value
+from gpudiy.litmus.instruction import (
+    Atomic,
+    Branch,
+    Load,
+    Reduce,
+    Store,
+    address_of,
+    destination_of,
+    guard_of,
+    operands_of,
+)
 
 Outcome = tuple[Value, ...]
 
@@ -29,6 +39,16 @@ class Replay:
     def __init__(self, table: Timetable) -> None:
         self.table = table
         self.program = table.program
+        self.terms = self.program.test.observed
+        watched = {term.thread for term in self.terms if isinstance(term, FinalRegister)}
+        # a thread without branches always ends, so only what is observed of it matters
+        branching = {
+            number
+            for number, thread in enumerate(self.program.test.threads)
+            if any(isinstance(instruction, Branch) for instruction in thread)
+        }
+        self.followed = sorted(watched | branching)
+        self.direct = self._direct() if not branching else None
         self.constant = {event.number: self._constant(event) for event in self.program.events}
         self.values: dict[int, int] = {}
 
@@ -39,14 +59,40 @@ class Replay:
         moments = self.table.moments
         for number in sorted(range(len(times)), key=times.__getitem__):
             self._happen(moments[number])
-        registers: list[dict[str, int]] = []
-        for thread in range(len(self.program.placements)):
-            reached = run_to(self.program, thread, len(self.program.steps[thread]), self.values)
-            if reached.given_up:
+        registers: dict[int, dict[str, int | None]] = {}
+        if self.direct is None:
+            for thread in self.followed:
+                reached = run_to(self.program, thread, len(self.program.steps[thread]), self.values)
+                if reached.given_up:
+                    return None
+                registers[thread] = reached.registers
+        return tuple(self._final(term, registers) for term in self.terms)
+
+    def _final(self, term: Observable, registers: dict[int, dict[str, int | None]]) -> Value:
+        if not isinstance(term, FinalRegister):
+            location = self.program.location_of[term.name]
+            return self.program.value(self._memory()[location], self.program.types[location])
+        number = self.values[self.direct[term]] if self.direct is not None else registers[term.thread][term.name]
+        assert number is not None
+        type = self.program.register_types[term.thread][term.name]
+        return self.program.value(wrapped(number, type), type)
+
+    def _direct(self) -> dict[FinalRegister, int] | None:
+        """For each observed register the read that fills it last, if it is as simple as that for all of them."""
+        found: dict[FinalRegister, int] = {}
+        for term in self.terms:
+            if not isinstance(term, FinalRegister):
+                continue
+            for index, step in enumerate(self.program.steps[term.thread]):
+                destination = None if step.instruction is None else destination_of(step.instruction)
+                if destination is None or destination.name != term.name or step.instruction is None:
+                    continue
+                found.pop(term, None)
+                if isinstance(step.instruction, (Load, Atomic)) and guard_of(step.instruction) is None:
+                    found[term] = self.program.by_step[term.thread, index].number
+            if term not in found:
                 return None
-            registers.append({name: value for name, value in reached.registers.items() if value is not None})
-        memory = self._memory()
-        return tuple(self.program.final(term, registers, memory) for term in self.program.test.observed)
+        return found
 
     def _start(self) -> None:
         raise NotImplementedError

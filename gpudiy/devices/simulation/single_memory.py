@@ -1,9 +1,9 @@
 """The order that chips before Volta keep: one memory, reordering threads, fences that count within their scope.
 
 Everything other threads can notice happens in L2, at one moment for all of them. So only what is kept in order inside
-a thread matters: dependencies, accesses of one location (save two reads of it), and fences. A fence of scope cta need
-not hold anything back unless threads of its own CTA could notice: only then is it on a circle of conflicts inside the
-CTA (Shasha and Snir's delay sets). The same goes for gl and the GPU, and sys and everything.
+a thread matters: dependencies, accesses of one location (save two reads of it), and fences. A fence whose scope holds
+all threads always counts. One of a narrower scope, say cta, need not hold anything back unless threads of its own CTA
+could notice: only then is it on a circle of conflicts inside the CTA (Shasha and Snir's delay sets).
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ def fenced_pairs(program: Program) -> Iterator[tuple[Event, Event]]:
             threads = {
                 thread for thread, place in enumerate(program.placements) if level is None or place[level] == group
             }
+            if len(threads) == len(program.placements):
+                yield from counting
+                continue
             follows = _potential_order(program, threads, counting)
             for one, other in counting:
                 if one.thread in threads and follows[other.number] >> one.number & 1:

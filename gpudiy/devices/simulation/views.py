@@ -30,8 +30,6 @@ class ManyViews(Replay):
         self.morally = [
             _bits(r.number for r in events if r.thread == event.thread or mutual(program, event, r)) for event in events
         ]
-        acquiring = [event for event in events if event.acquires or event.kind is Kind.BARRIER]
-        self.told_before = [_bits(a.number for a in acquiring if program.before(a, event)) for event in events]
         self.completing = [self._acquires_of(event) if event.strong_read else [] for event in events]
         self.publishing = [self._releases_of(event) if event.writes and event.strong else [] for event in events]
         self.partners = {
@@ -76,6 +74,9 @@ class ManyViews(Replay):
         self.sight: list[dict[int, int]] = [{} for _ in threads]  # when a thread came to see a write
         self.now = 0
         self.issued: dict[int, int] = {}
+        self.written = 0  # the writes that were issued
+        self.telling = 0  # the acquires that were told something
+        self.observing = 0  # the reads that strongly observed something
         self.told = [0] * count  # by acquire: what it tells the events behind it
         self.observed = [0] * count  # by read: the writes it strongly observes
         self.carried: list[dict[int, int]] = [{} for _ in range(count)]  # by write: what each of its releases carries
@@ -131,6 +132,7 @@ class ManyViews(Replay):
         if not self.morally[source] >> event.number & 1:
             return
         self.observed[event.number] = 1 << source | self.observed[source]
+        self.observing |= 1 << event.number
         for release, carries in self.carried[source].items():
             for acquire in self.completing[event.number]:
                 if self.partners[release] >> acquire.number & 1:
@@ -141,6 +143,7 @@ class ManyViews(Replay):
         self.written_value[number] = written
         self.location[number] = location
         self.issued[number] = self.now
+        self.written |= 1 << number
         here = self.at[location]
         knows = self._known(event) | (0 if source is None else 1 << source)
         self.older[number] = self._with_older(knows & here)
@@ -170,18 +173,17 @@ class ManyViews(Replay):
 
     def _tell(self, acquire: Event, writes: int) -> None:
         self.told[acquire.number] |= writes
+        self.telling |= 1 << acquire.number
         for number in sorted(_members(writes & ~self.in_l2), key=self.issued.__getitem__):
             self._to_l2(number)
 
     def _known(self, event: Event) -> int:
         """The writes that come before the event for all who follow it: its thread's own, observed, and told."""
         preceding = self.preceding[event.number]
-        found = 0
-        for number in _members(preceding):
+        found = self.written & preceding
+        for number in _members(self.observing & preceding):
             found |= self.observed[number]
-            if number in self.location:
-                found |= 1 << number
-        for number in _members(self.told_before[event.number]):
+        for number in _members(self.telling & preceding):
             found |= self.told[number]
         return found
 

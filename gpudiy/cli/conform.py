@@ -1,0 +1,111 @@
+"""`gpudiy conform`: logs held against a memory model."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from gpudiy.cli.log_input import LOG_HELP, load_logs, tell
+from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.progress import progress, say
+from gpudiy.litmus.errors import LitmusError, counted
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.test import Test
+    from gpudiy.logs.conformance import Conformance, Finding
+
+EPILOG = """\
+Every outcome of every histogram is held against all outcomes that the model allows. One that it forbids is a finding:
+a bug of the chip, of the model, or of the harness. Where a record has no histogram its condition is asked for.
+Records that are no evidence (failed, changed by the compiler, dead harness) and records without a test that can be
+read are set apart and counted.
+
+exit code: 0 nothing forbidden was observed, 1 something was, 2 bad input, or nothing could be judged"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("logs", metavar="LOG", nargs="+", help=LOG_HELP)
+    parser.add_argument("--model", required=True, metavar="M", help="a model of the library, or a .cat file")
+    parser.add_argument(
+        "--tests", action="append", default=[], metavar="PATH", help="tests, by name, for records that hold no test"
+    )
+    parser.add_argument("--limit", type=seconds, metavar="S", help="give up on a test after so many seconds")
+    parser.add_argument(
+        "--most", type=positive, default=10, metavar="N", help="findings and tests to show (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.logs.conformance import Answer, conform
+    from gpudiy.models.library import load_model
+
+    try:
+        model = load_model(arguments.model)
+        tests = _tests(arguments.tests)
+        log = load_logs(arguments.logs)
+    except LitmusError as error:
+        say(error)
+        return 2
+    found = conform(log.columns, model, tests, arguments.limit, lambda groups: progress(groups, "tests judged"))
+    tell([f"note: {clash}" for clash in found.clashes], "clashes")
+    if arguments.json:
+        print(json.dumps(_as_json(found, model.name, [problem.as_json() for problem in log.problems]), indent=2))
+    else:
+        _show(found, model.name, arguments.most)
+    if found.count(Answer.FORBIDDEN):
+        return 1
+    return 0 if found.judged else 2
+
+
+def _tests(paths: list[str]) -> dict[str, Test]:
+    from gpudiy.litmus.sources import find_sources, load_tests
+
+    return {test.name: test for source in find_sources(paths) for test in load_tests(source)}
+
+
+def _show(found: Conformance, model: str, most: int) -> None:
+    from gpudiy.logs.conformance import Answer
+
+    for finding in found.findings[:most]:
+        _show_finding(finding, model)
+    if len(found.findings) > most:
+        print(f"… and {len(found.findings) - most:,} more findings\n")
+    for answer in Answer:
+        print(f"{answer:<30}{found.count(answer):>9,}")
+    for reason, number in found.apart.most_common():
+        print(f"set apart: {counted(number, 'record')}, {reason}")
+    never = [entry for entry in found.judged if entry.answer is Answer.NEVER]
+    if never:
+        print(f"\n{Answer.NEVER}:")
+        width = max(len(entry.test) for entry in never[:most])
+        for entry in never[:most]:
+            print(f"  {entry.test:<{width}}  {entry.chip}  0/{entry.iterations:,}")
+        if len(never) > most:
+            print(f"  … and {len(never) - most:,} more")
+    if not found.judged:
+        say("error: no record could be judged")
+
+
+def _show_finding(finding: Finding, model: str) -> None:
+    why = " and ".join(finding.checks) or "every model: no run of the threads ends so"
+    print(f"{finding.place}: {finding.test} on {finding.chip}: observed {finding.count:,}/{finding.iterations:,}")
+    print(f"  {finding.outcome}\n  forbidden by {model}: {why}")
+    print("\n".join(f"  {line}" for line in finding.explanation.splitlines()[1:]) + "\n")
+
+
+def _as_json(found: Conformance, model: str, problems: list[dict[str, object]]) -> dict[str, Any]:
+    from dataclasses import asdict
+
+    from gpudiy.logs.conformance import Answer
+
+    return {
+        "model": model,
+        "counts": {str(answer): found.count(answer) for answer in Answer},
+        "findings": [asdict(finding) for finding in found.findings],
+        "tests": [asdict(entry) for entry in found.judged],
+        "apart": dict(found.apart),
+        "clashes": list(found.clashes),
+        "problems": problems,
+    }

@@ -1,0 +1,160 @@
+"""`log2log`: logs read, changed, compared and written, under the name and with the options the literature uses."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from typing import Any
+
+from gpudiy import __version__
+from gpudiy.cli import log2log_work as work
+from gpudiy.cli.log_input import LOG_HELP
+from gpudiy.cli.numbers import positive
+from gpudiy.cli.progress import say
+from gpudiy.litmus.errors import LitmusError
+
+EPILOG = """\
+example:
+  log2log cmp -weaker log1.txt log2.txt     tests that the first log shows a weak outcome of, and the second not
+
+Options may be written with one dash or two. What is written goes to standard output as text, or with -o into a file
+whose name tells the format: .txt .log .jsonl .parquet .csv, also with .gz.
+
+exit code: 0 fine, 1 an assertion does not hold, 2 bad input"""
+FORMATS = ("text", "jsonl", "parquet", "csv")
+ORDERS = ("test", "chip", "sightings", "rate", "started")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run log2log and return its exit code."""
+    from gpudiy.cli import guarded
+
+    parser = _parser()
+    words = sys.argv[1:] if arguments is None else arguments
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    given = parser.parse_args(words)
+    return guarded(lambda: _run(given))
+
+
+def _run(given: Namespace) -> int:
+    try:
+        result: int = given.do(given)
+        return result
+    except LitmusError as error:
+        say(error)
+        return 2
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(
+        prog="log2log",
+        description="Read, change, compare and write logs of litmus tests.",
+        epilog=EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("-version", "--version", action="version", version=f"log2log (gpudiy {__version__})")
+    verbs = parser.add_subparsers(metavar="SUBCOMMAND", required=True)
+    _reading_verbs(verbs)
+    _changing_verbs(verbs)
+    _comparing_verbs(verbs)
+    return parser
+
+
+Verbs = Any  # argparse does not name the type of its subparsers
+
+
+def _verb(verbs: Verbs, name: str, what: str, do: Callable[[Namespace], int], logs: str | int = "+") -> ArgumentParser:
+    verb: ArgumentParser = verbs.add_parser(
+        name, help=what, description=what[0].upper() + what[1:] + ".", allow_abbrev=False
+    )
+    verb.add_argument("logs", metavar="LOG", nargs=logs, help=LOG_HELP)
+    verb.set_defaults(do=do, by_incantation=False)
+    return verb
+
+
+def _option(verb: ArgumentParser, short: str, name: str, **rest: Any) -> None:
+    """An option with one dash or two."""
+    spellings = [f"-{name}", f"--{name}"]
+    verb.add_argument(*([f"-{short}"] if short else []), *spellings, **rest)
+
+
+def _writes(verb: ArgumentParser) -> ArgumentParser:
+    _option(verb, "o", "output", metavar="FILE", default="-", help="write here (default: standard output)")
+    _option(verb, "f", "format", choices=FORMATS, help="default: what the name of FILE asks for, else text")
+    return verb
+
+
+def _reading_verbs(verbs: Verbs) -> None:
+    dump = _verb(verbs, "dump", "print the records, one on a line", work.dump)
+    _option(dump, "r", "raw", action="store_true", help="print the records as text, whole")
+    _option(dump, "j", "json", action="store_true", help="print the records as JSON Lines, whole")
+    _verb(verbs, "parse", "read logs and tell what is damaged; exit code 2 if something is", work.check)
+    _verb(verbs, "summary", "count records, tests, iterations and sightings by chip", work.summary)
+    _writes(_verb(verbs, "convert", "write logs in another format", work.convert))
+
+
+def _changing_verbs(verbs: Verbs) -> None:
+    sort = _writes(_verb(verbs, "sort", "sort the records by the names of their tests", work.sort))
+    _option(sort, "", "by", choices=ORDERS, default="test", help="sort by this (default: %(default)s)")
+    for name, what, do in (
+        ("sum", "add up the records of each test on each chip", work.sum_up),
+        ("avg", "average the rates of each test on each chip, in 100,000 iterations", work.average),
+    ):
+        verb = _writes(_verb(verbs, name, what, do))
+        _option(verb, "i", "incantations", dest="by_incantation", action="store_true", help="keep incantations apart")
+    _writes(_verb(verbs, "merge", "join logs; of records of one test, chip and incantation keep the first", work.merge))
+    normalize = _writes(_verb(verbs, "normalize", "scale counts to 100,000 iterations", work.normalize))
+    _option(normalize, "", "to", type=positive, default=100_000, metavar="N", help="iterations (default: %(default)s)")
+    _writes(_verb(verbs, "best", "keep the incantation that showed the most, for each test on each chip", work.best))
+    rename = _writes(_verb(verbs, "rename", "rename tests or chips", work.rename))
+    _option(rename, "t", "test", action="append", default=[], metavar="OLD=NEW", help="rename a test")
+    _option(rename, "c", "chip", action="append", default=[], metavar="OLD=NEW", help="rename a chip")
+    _option(rename, "", "map", metavar="FILE", help="old and new names of tests, two on a line")
+    _option(rename, "", "regex", nargs=2, metavar=("PATTERN", "NEW"), help="rename what fits a regular expression")
+    _filter_verb(verbs)
+
+
+def _filter_verb(verbs: Verbs) -> None:
+    verb = _writes(_verb(verbs, "filter", "keep some records", work.keep))
+    _option(verb, "t", "test", action="append", default=[], metavar="PATTERN", help="tests, with * and ?")
+    _option(verb, "c", "chip", action="append", default=[], metavar="PATTERN", help="chips, with * and ?")
+    _option(verb, "i", "incantation", action="append", default=[], metavar="PATTERN", help="as dump prints them")
+    _option(verb, "", "min-iterations", type=positive, default=0, metavar="N", help="at least so many iterations")
+    for group in (
+        (("observed", True, "the weak outcome was seen"), ("never", False, "it was not")),
+        (("evidence", True, "sound runs of the unchanged test"), ("apart", False, "all others")),
+    ):
+        either = verb.add_mutually_exclusive_group()
+        for name, value, what in group:
+            dest = "observed" if name in ("observed", "never") else "evidence"
+            either.add_argument(f"-{name}", f"--{name}", dest=dest, action="store_const", const=value, help=what)
+
+
+def _comparing_verbs(verbs: Verbs) -> None:
+    compare = _verb(verbs, "cmp", "compare two logs test by test", work.compare, 2)
+    which = compare.add_mutually_exclusive_group(required=True)
+    for short, name, what in (
+        ("a", "all", "all tests"),
+        ("s", "stronger", "tests not observed in the first log, and observed in the second or not there"),
+        ("w", "weaker", "tests observed in the first log, and not observed in the second or not there"),
+        ("e", "equal", "tests with the same answer in both logs"),
+    ):
+        which.add_argument(
+            f"-{short}", f"-{name}", f"--{name}", dest="which", action="store_const", const=name, help=what
+        )
+    claim = _verb(
+        verbs, "assert", "claim something of the tests in both logs; exit code 1 if it is wrong", work.claim, 2
+    )
+    which = claim.add_mutually_exclusive_group(required=True)
+    for short, name, what in (
+        ("e", "equal", "both logs observed the same tests"),
+        ("s", "stronger-or-equal", "what the first log observed, the second did too"),
+        ("w", "weaker-or-equal", "what the second log observed, the first did too"),
+    ):
+        which.add_argument(
+            f"-{short}", f"-{name}", f"--{name}", dest="which", action="store_const", const=name, help=what
+        )

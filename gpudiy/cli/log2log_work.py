@@ -1,0 +1,222 @@
+"""What the subcommands of `log2log` do; each returns its exit code."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from gpudiy.cli.log_input import load_logs
+from gpudiy.cli.progress import say
+from gpudiy.litmus.errors import LitmusError, counted
+
+if TYPE_CHECKING:
+    from gpudiy.logs.columns import Columns
+    from gpudiy.logs.record import Record
+
+
+def dump(given: Namespace) -> int:
+    from gpudiy.logs.writing import LogFormat, log_text
+
+    columns = load_logs(given.logs).columns
+    if given.raw or given.json:
+        sys.stdout.write(log_text(columns, LogFormat.TEXT if given.raw else LogFormat.JSON_LINES))
+        return 0
+    width = max(map(len, columns["test"]))
+    for place in range(len(columns)):
+        test, chip, incantation, ending, optcheck, seen, all_ = (
+            columns[name][place]
+            for name in ("test", "chip", "incantation", "ending", "optcheck", "positive", "iterations")
+        )
+        about = "  ".join(
+            word for word in (chip, incantation, optcheck, ending if ending != "finished" else "") if word
+        )
+        print(f"{test:<{width}}  {f'{seen:,}/{all_:,}':>20}  {about}".rstrip())
+    return 0
+
+
+def check(given: Namespace) -> int:
+    log = load_logs(given.logs)
+    problems = f", {counted(len(log.problems), 'problem')}" if log.problems else ""
+    print(f"{counted(len(log.columns), 'record')} in {counted(len(log.files), 'log')}{problems}")
+    return 2 if log.problems else 0
+
+
+def summary(given: Namespace) -> int:
+    from gpudiy.logs.summary import summarise
+
+    lines = summarise(given.logs)
+    width = max([len(line.chip) for line in lines] + [4])
+    titles = f"{'records':>11}  {'tests':>9}  {'weak seen':>9}  {'iterations':>18}  {'sightings':>15}  apart"
+    print(f"{'chip':<{width}}  {titles}")
+    for line in lines:
+        print(
+            f"{line.chip or '-':<{width}}  {line.records:>11,}  {line.tests:>9,}  {line.observed:>9,}  "
+            f"{line.iterations:>18,}  {line.sightings:>15,}  {line.apart:,}"
+        )
+    return 0
+
+
+def convert(given: Namespace) -> int:
+    return _write(load_logs(given.logs).columns, given)
+
+
+def _records(given: Namespace) -> list[Record]:
+    return list(load_logs(given.logs).columns.records())
+
+
+def _write_records(records: list[Record], given: Namespace) -> int:
+    from gpudiy.logs.columns import Columns
+
+    return _write(Columns.of(records), given)
+
+
+def _write(columns: Columns, given: Namespace) -> int:
+    from gpudiy.logs.writing import LogFormat, log_text, write_log
+
+    chosen = LogFormat(given.format) if given.format else None
+    if given.output == "-":
+        sys.stdout.write(log_text(columns, chosen or LogFormat.TEXT))
+        return 0
+    try:
+        write_log(columns, given.output, chosen)
+    except OSError as error:
+        raise LitmusError(f"cannot be written: {error.strerror or error}", path=given.output) from None
+    say(f"{counted(len(columns), 'record')} written to {given.output}")
+    return 0
+
+
+def sort(given: Namespace) -> int:
+    from gpudiy.logs.operations import sorted_log
+
+    return _write_records(sorted_log(_records(given), given.by), given)
+
+
+def sum_up(given: Namespace) -> int:
+    from gpudiy.logs.operations import summed
+
+    return _write_records(summed(_records(given), given.by_incantation), given)
+
+
+def average(given: Namespace) -> int:
+    from gpudiy.logs.operations import averaged
+
+    return _write_records(averaged(_records(given), given.by_incantation), given)
+
+
+def merge(given: Namespace) -> int:
+    from gpudiy.logs.operations import merged
+
+    kept, dropped = merged(_records(given))
+    for record in dropped:
+        say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, which was there already")
+    return _write_records(kept, given)
+
+
+def normalize(given: Namespace) -> int:
+    from gpudiy.logs.operations import normalized
+
+    return _write_records([normalized(record, given.to) for record in _records(given)], given)
+
+
+def best(given: Namespace) -> int:
+    from gpudiy.logs.operations import best
+
+    return _write_records(best(_records(given)), given)
+
+
+def keep(given: Namespace) -> int:
+    from gpudiy.logs.operations import Filter
+
+    columns = load_logs(given.logs).columns
+    wanted = Filter(
+        tuple(given.test),
+        tuple(given.chip),
+        tuple(given.incantation),
+        given.observed,
+        given.evidence,
+        given.min_iterations,
+    )
+    return _write(columns.take(wanted.places(columns)), given)
+
+
+def rename(given: Namespace) -> int:
+    import re
+
+    from gpudiy.logs.operations import renamed
+
+    tests, chips = _pairs(given.test), _pairs(given.chip)
+    if given.map:
+        tests |= _mapped(given.map)
+    if not tests and not chips and not given.regex:
+        raise LitmusError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
+    columns = load_logs(given.logs).columns
+    changed = renamed(columns, "test", lambda name: tests.get(name, name))
+    changed += renamed(columns, "chip", lambda name: chips.get(name, name))
+    if given.regex:
+        try:
+            pattern = re.compile(given.regex[0])
+            changed += renamed(columns, "test", lambda name: pattern.sub(given.regex[1], name))
+        except (re.error, IndexError) as error:
+            raise LitmusError(f"{given.regex[0]!r} is no regular expression: {error}") from None
+    say(f"{counted(changed, 'name')} changed")
+    return _write(columns, given)
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        old, equals, new = word.partition("=")
+        if not equals or not old or not new:
+            raise LitmusError(f"{word!r}: OLD=NEW is wanted")
+        pairs[old] = new
+    return pairs
+
+
+def _mapped(path: str) -> dict[str, str]:
+    from pathlib import Path
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise LitmusError(f"cannot be read: {error}", path=path) from None
+    pairs = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split()
+        if words and len(words) != 2:
+            raise LitmusError("an old and a new name are wanted", path=path, line=number, column=1, source=line)
+        if words:
+            pairs[words[0]] = words[1]
+    return pairs
+
+
+def compare(given: Namespace) -> int:
+    from gpudiy.logs.two_logs import compared
+
+    rows = compared(*(load_logs([path]).columns for path in given.logs))
+    shown = [row for row in rows if given.which == "all" or given.which in row.relations]
+    width = max([len(row.test) for row in shown] + [4])
+    columns = [max([len(cell) for cell in (log, *cells)]) for log, cells in (
+        (given.logs[0], [row.cell(0) for row in shown]),
+        (given.logs[1], [row.cell(1) for row in shown]),
+    )]  # fmt: skip
+    print(f"{'test':<{width}}  {given.logs[0]:>{columns[0]}}  {given.logs[1]:>{columns[1]}}")
+    for row in shown:
+        print(f"{row.test:<{width}}  {row.cell(0):>{columns[0]}}  {row.cell(1):>{columns[1]}}")
+    return 0
+
+
+def claim(given: Namespace) -> int:
+    from gpudiy.logs.two_logs import compared
+
+    rows = [row for row in compared(*(load_logs([path]).columns for path in given.logs)) if row.in_both]
+    against = {"equal": ("weaker", "stronger"), "stronger-or-equal": ("weaker",), "weaker-or-equal": ("stronger",)}
+    broken = [row for row in rows if set(row.relations) & set(against[given.which])]
+    for row in broken:
+        print(f"{row.test}  {row.cell(0)}  {row.cell(1)}")
+    if not rows:
+        raise LitmusError("these logs have no test in common: nothing is known of the claim")
+    print(
+        f"{'fail' if broken else 'pass'}: {counted(len(rows), 'test')} in both logs, {len(broken):,} against the claim"
+    )
+    return 1 if broken else 0

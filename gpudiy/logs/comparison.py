@@ -1,0 +1,148 @@
+"""Which chip is at least as strong as which: a chip is weaker when it shows what another does not.
+
+A zero is only called a difference when it is worth something: when the rate that it rules out is below the rate that
+the other chip certainly has.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from math import ceil, log, log1p
+
+from gpudiy.logs.evidence import Count, Evidence
+from gpudiy.logs.size import size_of_test
+from gpudiy.logs.statistics import CONFIDENCE, rate, zero_bound
+
+
+class Relation(StrEnum):
+    """What the first chip of a pair is, against the second."""
+
+    WEAKER = "weaker than"
+    STRONGER = "stronger than"
+    EQUAL = "as strong as"
+    INCOMPARABLE = "neither weaker nor stronger than"
+    UNDECIDED = "not told apart from"  # differences were seen, but none that the counts support
+    UNRELATED = "without a test in common with"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A test that one chip of a pair showed and the other did not."""
+
+    test: int
+    shown: Count
+    missing: Count
+    supported: bool  # whether the zero is worth calling a difference
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two chips: `weaker` is what only the first showed, `stronger` what only the second did, smallest tests first."""
+
+    first: int
+    second: int
+    common: int  # tests that both have counts for
+    both: int  # tests whose weak outcome both showed
+    weaker: tuple[Difference, ...]
+    stronger: tuple[Difference, ...]
+
+    @property
+    def relation(self) -> Relation:
+        if not self.common:
+            return Relation.UNRELATED
+        weaker = any(difference.supported for difference in self.weaker)
+        stronger = any(difference.supported for difference in self.stronger)
+        if weaker and stronger:
+            return Relation.INCOMPARABLE
+        if weaker or stronger:
+            return Relation.WEAKER if weaker else Relation.STRONGER
+        return Relation.UNDECIDED if self.weaker or self.stronger else Relation.EQUAL
+
+    @property
+    def doubtful(self) -> tuple[Difference, ...]:
+        """Differences that the counts do not support."""
+        return tuple(difference for difference in (*self.weaker, *self.stronger) if not difference.supported)
+
+
+def compare_chips(evidence: Evidence, confidence: float = CONFIDENCE) -> list[Pair]:
+    """Every pair of chips, in the order of the logs."""
+    count = len(evidence.counts)
+    return [
+        compare_pair(evidence, first, second, confidence)
+        for first in range(count)
+        for second in range(first + 1, count)
+    ]
+
+
+def compare_pair(evidence: Evidence, first: int, second: int, confidence: float = CONFIDENCE) -> Pair:
+    ones, others = evidence.counts[first], evidence.counts[second]
+    weaker: list[Difference] = []
+    stronger: list[Difference] = []
+    common = both = 0
+    for test, one in ones.items():
+        other = others.get(test)
+        if other is None:
+            continue
+        common += 1
+        if one.sightings and other.sightings:
+            both += 1
+        elif one.sightings:
+            weaker.append(Difference(test, one, other, supported(one, other, confidence)))
+        elif other.sightings:
+            stronger.append(Difference(test, other, one, supported(other, one, confidence)))
+    return Pair(first, second, common, both, _smallest(evidence, weaker), _smallest(evidence, stronger))
+
+
+def supported(shown: Count, missing: Count, confidence: float = CONFIDENCE) -> bool:
+    """Whether the zero rules out the least rate that the sightings allow."""
+    bound = zero_bound(missing.iterations, confidence)
+    expected = shown.iterations * bound
+    seen = shown.sightings
+    if seen <= expected:
+        return False
+    tail = (1 - confidence) / 2
+    if seen - expected + seen * log(expected / seen) < log(tail):  # Chernoff: so many more are certainly too many
+        return True
+    return rate(seen, shown.iterations, confidence).low > bound
+
+
+def strength_order(pairs: list[Pair]) -> list[Pair]:
+    """The steps of the order: pairs of a stronger and a weaker chip with no chip in between.
+
+    A chip stands in between only if it was compared on as many tests as the two were.
+    """
+    below: dict[tuple[int, int], Pair] = {}
+    for pair in pairs:
+        if pair.relation is Relation.STRONGER:
+            below[pair.first, pair.second] = pair
+        elif pair.relation is Relation.WEAKER:
+            below[pair.second, pair.first] = pair
+    return [pair for ends, pair in sorted(below.items()) if not _has_between(ends, pair, below)]
+
+
+def iterations_wanted(difference: Difference, confidence: float = CONFIDENCE) -> int:
+    """Iterations without a sighting that would make a difference of it."""
+    least = rate(difference.shown.sightings, difference.shown.iterations, confidence).low
+    return ceil(log(1 - confidence) / log1p(-least))
+
+
+def _has_between(ends: tuple[int, int], pair: Pair, below: dict[tuple[int, int], Pair]) -> bool:
+    stronger, weaker = ends
+    return any(
+        above.common >= pair.common and beneath.common >= pair.common
+        for (one, between), above in below.items()
+        if one == stronger and (beneath := below.get((between, weaker))) is not None
+    )
+
+
+def _smallest(evidence: Evidence, differences: list[Difference]) -> tuple[Difference, ...]:
+    """Those that counts support first, and among them the smallest tests."""
+    columns = evidence.columns
+
+    def order(difference: Difference) -> tuple[bool, tuple[int, int, int], int, str]:
+        place = difference.shown.record
+        size = size_of_test(columns["text"][place], columns["condition"][place], columns["test"][place])
+        return not difference.supported, size, -difference.shown.sightings, columns["test"][place]
+
+    return tuple(sorted(differences, key=order))

@@ -1,0 +1,266 @@
+"""Logs held against a model: what was observed although it is forbidden, and what is allowed but was never seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from gpudiy.litmus.condition import (
+    AddressOf,
+    And,
+    Compare,
+    Condition,
+    Constant,
+    Expression,
+    Observable,
+    Quantifier,
+)
+from gpudiy.litmus.condition_text import term_text
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.reader import read_test
+from gpudiy.litmus.test import Test
+from gpudiy.logs.chips import chips_of
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.evidence import set_apart, sightings
+from gpudiy.logs.histogram_text import LINE
+from gpudiy.logs.matching import match_tests
+from gpudiy.logs.outcome import Outcome, read_outcome
+from gpudiy.models.explanation import explain
+from gpudiy.models.model import Model
+from gpudiy.models.report import explanation_text
+from gpudiy.models.search import OutOfTime
+from gpudiy.models.trace import Undecidable
+from gpudiy.models.verdict import decide, outcomes
+
+
+class Answer(StrEnum):
+    """What a test on a chip says of a model."""
+
+    ALLOWED = "observed and allowed"
+    FORBIDDEN = "observed but forbidden"
+    NEVER = "allowed but never observed"
+    NEITHER = "forbidden and never observed"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An outcome that a chip showed and the model forbids."""
+
+    test: str
+    chip: str
+    outcome: str
+    count: int
+    iterations: int
+    checks: tuple[str, ...]  # the constraints that forbid it; none where no run of the threads ends so
+    explanation: str
+    place: str  # file and line of a record that shows it
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One test on one chip."""
+
+    test: str
+    chip: str
+    answer: Answer
+    sightings: int
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conformance:
+    judged: tuple[Judged, ...]
+    findings: tuple[Finding, ...]
+    apart: Counter[str]  # records that are no evidence, or cannot be judged, by reason
+    clashes: tuple[str, ...]
+
+    def count(self, answer: Answer) -> int:
+        return sum(1 for entry in self.judged if entry.answer is answer)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The records of one test on one chip that are evidence."""
+
+    test: int
+    chip: int
+    records: list[int]
+
+
+def conform(
+    columns: Columns,
+    model: Model,
+    tests: Mapping[str, Test] | None = None,
+    limit: float | None = None,
+    watch: Callable[[list[_Group]], Iterable[_Group]] = iter,
+) -> Conformance:
+    """Judge every test of a log. `tests` gives, by name, the tests of records that do not hold them themselves."""
+    matching, chips = match_tests(columns), chips_of(columns)
+    why = set_apart(columns)
+    apart: Counter[str] = Counter(why.values())
+    groups: dict[tuple[int, int], _Group] = {}
+    for place, key in enumerate(zip(matching.tests, chips.chips, strict=True)):
+        if place not in why:
+            groups.setdefault(key, _Group(*key, [])).records.append(place)
+    judge = _Judge(columns, model, tests or {}, limit, apart)
+    judged: list[Judged] = []
+    findings: list[Finding] = []
+    for group in watch(list(groups.values())):
+        answer = judge.judge(group, matching.names[group.test], chips.names[group.chip])
+        if answer is not None:
+            judged.append(answer[0])
+            findings += answer[1]
+    return Conformance(tuple(judged), tuple(findings), apart, matching.clashes)
+
+
+class _Judge:
+    def __init__(
+        self, columns: Columns, model: Model, tests: Mapping[str, Test], limit: float | None, apart: Counter[str]
+    ) -> None:
+        self.columns, self.model, self.tests, self.limit, self.apart = columns, model, tests, limit, apart
+        self.seen = sightings(columns)
+        self.decided: dict[int, _Decided | str] = {}
+        self.explained: dict[Test, tuple[tuple[str, ...], str]] = {}
+
+    def judge(self, group: _Group, name: str, chip: str) -> tuple[Judged, list[Finding]] | None:
+        if group.test not in self.decided:
+            self.decided[group.test] = self._decide(group.records)
+        decided = self.decided[group.test]
+        if isinstance(decided, str):
+            self.apart[decided] += len(group.records)
+            return None
+        sighted = sum(self.seen[place] for place in group.records)
+        iterations = sum(self.columns["iterations"][place] for place in group.records)
+        findings = self._findings(decided, group.records, name, chip, iterations)
+        if sighted and not decided.allowed:
+            answer = Answer.FORBIDDEN
+            if not findings:
+                findings = [self._finding(decided, None, sighted, iterations, name, chip, group.records[0])]
+        elif findings:
+            answer = Answer.FORBIDDEN
+        elif sighted:
+            answer = Answer.ALLOWED
+        else:
+            answer = Answer.NEVER if decided.allowed else Answer.NEITHER
+        return Judged(name, chip, answer, sighted, iterations), findings
+
+    def _decide(self, places: list[int]) -> _Decided | str:
+        """What the model says of a test, or why it cannot say."""
+        test = self._test(places)
+        if isinstance(test, str):
+            return test
+        try:
+            verdict = decide(test, self.model, limit=self.limit)
+            listed = any(self.columns["histogram"][place] for place in places)
+            every = replace(test, filter=None, locations=test.observed)  # a histogram knows no filter
+            found = outcomes(every, self.model, limit=self.limit) if listed else {}
+        except Undecidable as problem:
+            return f"the model has no meaning for the test: {problem}"
+        except OutOfTime:
+            return "not decided in time"
+        if verdict.bounded and not verdict.allowed:
+            return "not decided: a loop may go round more often than was looked at"
+        names = [term_text(term) for term in every.observed]
+        allowed = [dict(zip(names, map(_plain, outcome), strict=True)) for outcome in found]
+        return _Decided(test, verdict.allowed, allowed, dict(zip(names, every.observed, strict=True)), verdict.bounded)
+
+    def _test(self, places: list[int]) -> Test | str:
+        problem = "without the text of its test"
+        for place in places:
+            text = self.columns["text"][place]
+            if not text:
+                continue
+            try:
+                return read_test(text, self.columns["file"][place] or "<log>")
+            except LitmusError as error:
+                problem = f"its test cannot be read: {error.message}"
+        return self.tests.get(self.columns["test"][places[0]], problem)
+
+    def _findings(self, decided: _Decided, places: list[int], name: str, chip: str, iterations: int) -> list[Finding]:
+        counts: Counter[str] = Counter()
+        first: dict[str, int] = {}
+        for place in places:
+            for count, _, outcome in LINE.findall(self.columns["histogram"][place]):
+                if int(count):
+                    counts[outcome] += int(count)
+                    first.setdefault(outcome, place)
+        findings = []
+        for outcome, count in counts.items():
+            shown = read_outcome(outcome)
+            if decided.forbids(shown):
+                findings.append(self._finding(decided, (outcome, shown), count, iterations, name, chip, first[outcome]))
+        return findings
+
+    def _finding(
+        self,
+        decided: _Decided,
+        outcome: tuple[str, Outcome] | None,
+        count: int,
+        iterations: int,
+        name: str,
+        chip: str,
+        place: int,
+    ) -> Finding:
+        """Why the model forbids the outcome; without one, what the condition of the test asks for."""
+        test = decided.test if outcome is None else decided.asking(outcome[1])
+        checks, explanation = self._explained(test)
+        file, line = self.columns["file"][place], self.columns["line"][place]
+        return Finding(
+            name,
+            chip,
+            self.columns["condition"][place] if outcome is None else outcome[0],
+            count,
+            iterations,
+            checks,
+            explanation,
+            f"{file}:{line}" if line else file,
+        )
+
+    def _explained(self, test: Test) -> tuple[tuple[str, ...], str]:
+        if test not in self.explained:
+            try:
+                explanation = explain(decide(test, self.model, limit=self.limit))
+                self.explained[test] = explanation.checks, explanation_text(explanation)
+            except OutOfTime:
+                self.explained[test] = (), f"{test.name} is not explained in time"
+        return self.explained[test]
+
+
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """What a model says of a test: of its condition, and of every outcome."""
+
+    test: Test
+    allowed: bool
+    outcomes: list[Outcome]
+    observed: dict[str, Observable]
+    bounded: bool
+
+    def forbids(self, outcome: Outcome) -> bool:
+        """Whether no allowed outcome agrees with it in all that both speak of."""
+        if self.bounded:
+            return False  # runs were left out: what is missing may be among them
+        known = {name: value for name, value in outcome.items() if name in self.observed}
+        return bool(known) and not any(
+            all(allowed[name] == value for name, value in known.items()) for allowed in self.outcomes
+        )
+
+    def asking(self, outcome: Outcome) -> Test:
+        """The test that asks for this outcome."""
+        parts: tuple[Expression, ...] = tuple(
+            Compare(
+                Comparison.EQ,
+                self.observed[name],
+                Constant(value) if isinstance(value, int) else AddressOf(value.removeprefix("&")),
+            )
+            for name, value in outcome.items()
+            if name in self.observed
+        )
+        return replace(self.test, filter=None, condition=Condition(Quantifier.EXISTS, And(parts)))
+
+
+def _plain(value: object) -> str | int:
+    return f"&{value.variable}" if isinstance(value, AddressOf) else int(str(value))

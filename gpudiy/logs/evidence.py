@@ -1,0 +1,116 @@
+"""Which records are evidence, and why the others are not; counts of evidence by test and chip."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from gpudiy.logs.chips import Chips, chips_of
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.decision import UNCHANGED, Verdict, decide_record
+from gpudiy.logs.matching import Matching, match_tests
+from gpudiy.logs.record import Ending
+
+COUNTED = (str(Ending.FINISHED), str(Ending.STOPPED))
+UNUSED = (
+    "histogram",
+    "assembler",
+    "optcheck_text",
+    "notes",
+    "device_info",
+    "started",
+    "seconds",
+    "seed",
+    "architecture",
+    "driver",
+    "toolkit",
+    "simulated",
+    "source",
+    "incantation",
+    "reason",
+)  # columns that counting does not look at
+FAILED, OPTIMISED, DEAD = "failed", "not the test that was asked for", "dead harness"
+
+
+@dataclass(slots=True)
+class Count:
+    """Sightings in iterations of one test on one chip, over all its records that are evidence."""
+
+    sightings: int = 0
+    iterations: int = 0
+    record: int = -1  # the first of them
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """`counts[chip][test]`; `apart` says why records are set apart, and how many."""
+
+    columns: Columns
+    matching: Matching
+    chips: Chips
+    counts: list[dict[int, Count]]
+    apart: Counter[str]
+
+
+def gather(columns: Columns, chips: Chips | None = None) -> Evidence:
+    """Counts of everything that is evidence."""
+    matching = match_tests(columns)
+    chips = chips or chips_of(columns)
+    counts: list[dict[int, Count]] = [{} for _ in chips.names]
+    why = set_apart(columns)
+    apart: Counter[str] = Counter()
+    seen = sightings(columns)
+    for place, (test, chip, iterations) in enumerate(
+        zip(matching.tests, chips.chips, columns["iterations"], strict=True)
+    ):
+        if place in why:
+            apart[why[place]] += 1
+            continue
+        of_chip = counts[chip]
+        count = of_chip.get(test)
+        if count is None:
+            of_chip[test] = Count(seen[place], iterations, place)
+        else:
+            count.sightings += seen[place]
+            count.iterations += iterations
+    return Evidence(columns, matching, chips, counts, apart)
+
+
+def sightings(columns: Columns) -> list[int]:
+    """Iterations that showed what the test asks for: what satisfies `exists`, what breaks `forall`."""
+    return [
+        negative if condition.startswith("forall") else positive
+        for condition, positive, negative in zip(
+            columns["condition"], columns["positive"], columns["negative"], strict=True
+        )
+    ]
+
+
+def set_apart(columns: Columns) -> dict[int, str]:
+    """The records that are no evidence, and why."""
+    why: dict[int, str] = {}
+    if _all_sound(columns):
+        return why
+    told = zip(columns["ending"], columns["optcheck"], columns["iterations"], columns["meetings"], strict=True)
+    for place, (ending, optcheck, iterations, meetings) in enumerate(told):
+        if ending not in COUNTED:
+            why[place] = f"{FAILED}: {ending}"
+        elif optcheck not in ("", UNCHANGED):
+            why[place] = f"{OPTIMISED}: optcheck says {optcheck}"
+        elif iterations < 1:
+            why[place] = f"{DEAD}: no iteration was done"
+        elif meetings is not None:  # the record tells of its liveness
+            decision = decide_record(columns.record(place))
+            if decision.verdict in (Verdict.DEAD, Verdict.FAILED):
+                why[place] = f"{DEAD}: {decision.reason}"
+    return why
+
+
+def _all_sound(columns: Columns) -> bool:
+    """Whether there is nothing to look at: every run ended well, was not changed, and tells nothing of its liveness."""
+    return (
+        set(columns["ending"]) <= set(COUNTED)
+        and set(columns["optcheck"]) <= {"", UNCHANGED}
+        and set(columns["meetings"]) <= {None}
+        and min(columns["iterations"], default=1) > 0
+    )

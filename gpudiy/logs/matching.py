@@ -1,0 +1,119 @@
+"""Which records are about the same test: by the hash of its meaning, by its text, else by its name.
+
+Reading a test costs a thousand times what comparing two names costs, so that a hash is computed only where names and
+texts leave a doubt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import lru_cache
+
+from gpudiy.logs.columns import Columns
+
+OWN_TOOL = "gpudiy"
+FIRST_LINE = re.compile(r"\A\s*\S+[ \t]+\S+[ \t]*\n")
+Signature = tuple[str, str]  # what kind of evidence, and the evidence
+HASH, FOREIGN, TEXT = "hash", "foreign hash", "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """`tests[i]` is the number of the test of record i, `names` how tests are called here."""
+
+    tests: list[int]
+    names: list[str]
+    clashes: tuple[str, ...] = ()
+
+
+def match_tests(columns: Columns) -> Matching:
+    """Number the tests of all records. A name that stands for different tests is a clash: they are kept apart."""
+    kinds: dict[tuple[str, str, str, str], list[int]] = {}
+    for place, kind in enumerate(zip(*(columns[name] for name in ("test", "hash", "tool", "text")), strict=True)):
+        if kind in kinds:
+            kinds[kind].append(place)
+        else:
+            kinds[kind] = [place]
+    by_name: dict[str, dict[Signature, list[int]]] = {}
+    for (name, hash, tool, text), places in kinds.items():
+        by_name.setdefault(name, {}).setdefault(_signature(hash, tool, text), []).extend(places)
+    return _numbered(by_name, columns)
+
+
+def _numbered(by_name: dict[str, dict[Signature, list[int]]], columns: Columns) -> Matching:
+    tests = [-1] * len(columns)
+    names: list[str] = []
+    clashes: list[str] = []
+    same: dict[Signature, int] = {}
+    for name, groups in by_name.items():
+        parts = list(groups.items()) if len(groups) == 1 else _parts(groups, columns)
+        if len(parts) > 1:
+            clashes.append(_clash(name, parts, columns))
+        for signature, places in parts:
+            known = same.get(signature)
+            if known is None:
+                known = len(names)
+                names.append(name if len(parts) == 1 else f"{name}#{_short(signature)}")
+                if signature[1] and signature[0] != FOREIGN:
+                    same[signature] = known
+            for place in places:
+                tests[place] = known
+    return Matching(tests, names, tuple(clashes))
+
+
+def _signature(hash: str, tool: str, text: str) -> Signature:
+    if hash:
+        return (HASH if tool.startswith(OWN_TOOL) else FOREIGN), hash
+    return (TEXT, _normal(text)) if text else (TEXT, "")
+
+
+@lru_cache(maxsize=1 << 16)
+def _normal(text: str) -> str:
+    """The text without its name and without what only a reader's eye needs."""
+    return " ".join(FIRST_LINE.sub("", text, count=1).split())
+
+
+def _parts(groups: dict[Signature, list[int]], columns: Columns) -> list[tuple[Signature, list[int]]]:
+    """The records of one name, by test. What says nothing of its test, or in other words, goes with the name."""
+    told: dict[Signature, list[int]] = defaultdict(list)
+    silent: list[int] = []
+    for signature, places in groups.items():
+        if not signature[1]:
+            silent += places
+            continue
+        kind, _ = signature
+        content = _content(columns["text"][places[0]]) if kind != HASH and columns["text"][places[0]] else ""
+        told[(HASH, content) if content else signature] += places
+    by_kind: dict[str, int] = defaultdict(int)
+    for kind, _ in told:
+        by_kind[kind] += 1
+    if all(number == 1 for number in by_kind.values()):  # one test in each kind of words: nothing speaks against one
+        first = next(iter(told), (TEXT, ""))
+        return [(first, sorted([*silent, *(place for places in told.values() for place in places)]))]
+    parts = list(told.items())
+    return [*parts, ((TEXT, ""), silent)] if silent else parts
+
+
+@lru_cache(maxsize=1 << 14)
+def _content(text: str) -> str:
+    """The hash of the meaning of a test, or nothing where the text does not tell all of it."""
+    from gpudiy.litmus import LitmusError, content_hash, read_test
+
+    try:
+        return content_hash(read_test(text))
+    except LitmusError:
+        return ""
+
+
+def _short(signature: Signature) -> str:
+    from gpudiy.litmus.content import digest
+
+    kind, evidence = signature
+    return "unknown" if not evidence else (evidence if kind != TEXT else digest(evidence))[:6]
+
+
+def _clash(name: str, parts: list[tuple[Signature, list[int]]], columns: Columns) -> str:
+    places = [f"{columns['file'][found[0]] or 'a log'}:{columns['line'][found[0]]}" for _, found in parts]
+    return f"{name} names {len(parts)} different tests: {', '.join(places)}; they are kept apart"

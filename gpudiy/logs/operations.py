@@ -1,0 +1,221 @@
+"""What is done to whole logs: sort, sum, merge, normalize, average, best, filter, rename."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from gpudiy.litmus.errors import counted
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.decision import EVIDENCE, UNCHANGED, sightings_of
+from gpudiy.logs.evidence import set_apart
+from gpudiy.logs.record import Liveness, OutcomeCount, Record
+from gpudiy.logs.switches import incantation_label
+
+PER = 100_000
+COMMON = ("hash", "text", "condition", "device", "architecture", "simulated", "driver", "toolkit", "tool", "source",
+          "device_info", "assembler")  # fmt: skip
+NUMBERS = re.compile(r"(\d+)")
+Records = Sequence[Record]
+Key = tuple[str, str, str]  # test and chip, and where they are kept apart the incantation
+
+
+def natural(text: str) -> tuple[object, ...]:
+    """Names in the order people expect: numbers in them count as numbers."""
+    return tuple((1, int(part)) if part.isdecimal() else (0, part.lower()) for part in NUMBERS.split(text))
+
+
+ORDERS: dict[str, Callable[[Record], tuple[object, ...]]] = {
+    "test": lambda record: (natural(record.test), natural(record.chip), incantation_label(record.options)),
+    "chip": lambda record: (natural(record.chip), natural(record.test), incantation_label(record.options)),
+    "sightings": lambda record: (-sightings_of(record), natural(record.test)),
+    "rate": lambda record: (-rate_of(record), natural(record.test)),
+    "started": lambda record: (record.started, natural(record.test)),
+}
+
+
+def rate_of(record: Record) -> float:
+    return sightings_of(record) / record.iterations if record.iterations else 0.0
+
+
+def sorted_log(records: Records, order: str = "test") -> list[Record]:
+    return sorted(records, key=ORDERS[order])
+
+
+def summed(records: Records, by_incantation: bool = False) -> list[Record]:
+    """One record for each test and chip; histograms are added up. What is no evidence is left out."""
+    return [_sum(group) for group in grouped(records, by_incantation).values()]
+
+
+def averaged(records: Records, by_incantation: bool = False) -> list[Record]:
+    """The mean of the rates of all records of a test on a chip, in 100,000 iterations."""
+    averages = []
+    for group in grouped(records, by_incantation).values():
+        shares = [normalized(record) for record in group]
+        mean = round(sum(record.positive for record in shares) / len(shares))
+        positive = mean or int(any(record.positive for record in shares))
+        base = _merged(group, ("average of", counted(len(group), "record")))
+        averages.append(replace(base, iterations=PER, positive=positive, negative=PER - positive, histogram=()))
+    return averages
+
+
+def normalized(record: Record, iterations: int = PER) -> Record:
+    """The counts as they would be in so many iterations; what was seen is never rounded to nothing, nor to all."""
+    if not record.iterations or record.iterations == iterations:
+        return record
+    positive = _share(record.positive, record.iterations, iterations)
+    weak = tuple(entry for entry in record.histogram if entry.weak)
+    others = tuple(entry for entry in record.histogram if not entry.weak)
+    marked = sum(entry.count for entry in weak) == record.positive
+    if marked:
+        scaled = {**_shares(weak, positive), **_shares(others, iterations - positive)}
+    else:
+        scaled = _shares(record.histogram, iterations)
+    histogram = tuple(replace(entry, count=scaled[entry.outcome]) for entry in record.histogram)
+    said = (*record.options, ("normalized from", f"{record.positive}/{record.iterations}"))
+    return replace(
+        record,
+        iterations=iterations,
+        positive=positive,
+        negative=iterations - positive,
+        histogram=histogram if sum(entry.count for entry in histogram) == iterations else (),
+        options=said,
+    )
+
+
+def merged(records: Records) -> tuple[list[Record], list[Record]]:
+    """All records, and of those of the same test, chip and incantation the first only; and what was left out."""
+    seen: set[Key] = set()
+    kept: list[Record] = []
+    dropped: list[Record] = []
+    for record in records:
+        key = key_of(record, True)
+        (dropped if key in seen else kept).append(record)
+        seen.add(key)
+    return kept, dropped
+
+
+def best(records: Records) -> list[Record]:
+    """For each test and chip the record whose incantation showed the most."""
+    return [max(group, key=rate_of) for group in grouped(records).values()]
+
+
+def grouped(records: Iterable[Record], by_incantation: bool = False) -> dict[Key, list[Record]]:
+    """The records that are evidence, by test and chip, in the order of the log."""
+    groups: dict[Key, list[Record]] = defaultdict(list)
+    for record in records:
+        if record.ending in EVIDENCE and record.optcheck in ("", UNCHANGED) and record.iterations:
+            groups[key_of(record, by_incantation)].append(record)
+    return groups
+
+
+def key_of(record: Record, by_incantation: bool = False) -> Key:
+    """Tests of one name and another meaning are other tests."""
+    return (
+        f"{record.test}\n{record.hash}",
+        record.chip or record.device,
+        incantation_label(record.options) if by_incantation else "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records to keep; what is not asked for is not looked at."""
+
+    tests: tuple[str, ...] = ()  # patterns with * and ?
+    chips: tuple[str, ...] = ()
+    incantations: tuple[str, ...] = ()
+    observed: bool | None = None
+    evidence: bool | None = None
+    least: int = 0  # iterations
+
+    def places(self, columns: Columns) -> list[int]:
+        apart = set_apart(columns) if self.evidence is not None else {}
+        return [place for place in range(len(columns)) if self._keeps(columns, place, apart)]
+
+    def _keeps(self, columns: Columns, place: int, apart: dict[int, str]) -> bool:
+        for name, patterns in (("test", self.tests), ("chip", self.chips), ("incantation", self.incantations)):
+            if patterns and not any(fnmatchcase(columns[name][place], pattern) for pattern in patterns):
+                return False
+        if self.evidence is not None and (place not in apart) != self.evidence:
+            return False
+        sighted = "negative" if columns["condition"][place].startswith("forall") else "positive"
+        if self.observed is not None and (columns[sighted][place] > 0) != self.observed:
+            return False
+        return bool(columns["iterations"][place] >= self.least)
+
+
+def renamed(columns: Columns, column: str, change: Callable[[str], str]) -> int:
+    """Change the names in a column; how many records were changed."""
+    before = columns[column]
+    columns.lists[column] = [change(name) for name in before]
+    return sum(1 for old, new in zip(before, columns[column], strict=True) if old != new)
+
+
+def _sum(group: list[Record]) -> Record:
+    if len(group) == 1:
+        return group[0]
+    counts: Counter[str] = Counter()
+    weak: dict[str, bool] = {}
+    for record in group:
+        for entry in record.histogram:
+            counts[entry.outcome] += entry.count
+            weak[entry.outcome] = weak.get(entry.outcome, False) or entry.weak
+    whole = all(record.histogram for record in group)
+    histogram = tuple(OutcomeCount(outcome, count, weak[outcome]) for outcome, count in counts.items())
+    alive = [record.liveness for record in group if record.liveness is not None]
+    return replace(
+        _merged(group, ("sum of", counted(len(group), "record"))),
+        iterations=sum(record.iterations for record in group),
+        positive=sum(record.positive for record in group),
+        negative=sum(record.negative for record in group),
+        seconds=sum(record.seconds for record in group),
+        histogram=histogram if whole else (),
+        liveness=_added(alive) if alive else None,
+    )
+
+
+def _merged(group: list[Record], what: tuple[str, str]) -> Record:
+    """What all records of a group have in common."""
+    first = group[0]
+    same = {
+        name: getattr(first, name)
+        for name in COMMON
+        if all(getattr(record, name) == getattr(first, name) for record in group)
+    }
+    options = tuple(pair for pair in first.options if all(pair in record.options for record in group))
+    return Record(first.test, chip=first.chip, options=(*options, what), optcheck=first.optcheck, **same)
+
+
+def _added(alive: list[Liveness]) -> Liveness:
+    return Liveness(
+        sum(entry.meetings for entry in alive),
+        sum(entry.timeouts for entry in alive),
+        sum(entry.overlaps for entry in alive),
+        sum(entry.stress_accesses for entry in alive),
+    )
+
+
+def _share(count: int, total: int, wanted: int) -> int:
+    scaled = round(count * wanted / total)
+    return min(max(scaled, int(count > 0)), wanted - int(count < total))
+
+
+def _shares(entries: Sequence[OutcomeCount], wanted: int) -> dict[str, int]:
+    """Counts in proportion that sum to what is wanted: the largest remainders are rounded up, nothing to 0."""
+    total = sum(entry.count for entry in entries)
+    if not total:
+        return {entry.outcome: 0 for entry in entries}
+    exact = {entry.outcome: entry.count * wanted / total for entry in entries}
+    shares = {outcome: max(int(share), int(share > 0)) for outcome, share in exact.items()}
+    missing = wanted - sum(shares.values())
+    by_remainder = sorted(exact, key=lambda outcome: exact[outcome] - shares[outcome], reverse=True)
+    for outcome in by_remainder[: max(0, missing)]:
+        shares[outcome] += 1
+    largest = sorted(shares, key=lambda outcome: shares[outcome], reverse=True)
+    for outcome in largest[: max(0, -missing)]:
+        shares[outcome] -= 1
+    return shares

@@ -1,0 +1,80 @@
+"""What logs hold, by chip; from Parquet without building a record, so that a million of them are no matter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiy.logs.evidence import COUNTED
+from gpudiy.logs.parquet import read_parquet_table
+from gpudiy.logs.problem import LogError
+from gpudiy.logs.reading import Paths, load
+from gpudiy.logs.sources import find_logs, is_parquet
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+NEEDED = ("test", "chip", "condition", "iterations", "positive", "negative", "ending", "optcheck")
+
+
+@dataclass(frozen=True, slots=True)
+class ChipSummary:
+    """What the records of a chip say together; `apart` are those that are no evidence."""
+
+    chip: str
+    records: int
+    tests: int
+    observed: int  # tests whose weak outcome was seen
+    iterations: int
+    sightings: int
+    apart: int
+
+
+def summarise(paths: Paths) -> list[ChipSummary]:
+    """A line a chip, in the order of their names."""
+    import pandas
+
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    parts = [_frame(path) for path in find_logs(given)]
+    frame = pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    universal = frame["condition"].astype("category")
+    broken = universal.map({name: str(name).startswith("forall") for name in universal.cat.categories}).astype(bool)
+    frame["sightings"] = frame["positive"].where(~broken, frame["negative"])
+    optcheck = frame["optcheck"].astype(str)
+    sound = frame["ending"].astype(str).isin(COUNTED) & optcheck.isin(("", "unchanged")) & (frame["iterations"] > 0)
+    chips = frame["chip"].astype(str)
+    evidence = frame[sound]
+    by_test = evidence.groupby([chips[sound], evidence["test"]], observed=True)["sightings"].sum()
+    tests = by_test.groupby(level=0).size()
+    observed = (by_test > 0).groupby(level=0).sum()
+    totals = evidence.groupby(chips[sound], observed=True)[["iterations", "sightings"]].sum()
+    records, whole = chips.value_counts(), chips[sound].value_counts()
+    return [
+        ChipSummary(
+            chip,
+            int(records[chip]),
+            int(tests.get(chip, 0)),
+            int(observed.get(chip, 0)),
+            int(totals["iterations"].get(chip, 0)),
+            int(totals["sightings"].get(chip, 0)),
+            int(records[chip] - whole.get(chip, 0)),
+        )
+        for chip in sorted(records.index)
+    ]
+
+
+def _frame(path: str) -> DataFrame:
+    import pandas
+
+    if is_parquet(path):
+        from gpudiy.logs.columns import NAMES
+
+        table = read_parquet_table(path, tuple(name for name in NAMES if name not in NEEDED))
+        missing = [name for name in NEEDED if name not in table.column_names]
+        if missing:
+            raise LogError(f"this Parquet file has no column `{missing[0]}`", path=path)
+        frame: DataFrame = table.to_pandas()
+        return frame
+    columns = load(path).columns
+    return pandas.DataFrame({name: columns[name] for name in NEEDED})
