@@ -3,9 +3,10 @@
  *     CALL[/KERNEL][#N]=WHAT[@FILE]
  *
  * CALL is a function of the driver, `kernel` for what happens while a kernel runs, or `copy` for what a copy brings to
- * the host; KERNEL is a part of a kernel's name; N counts calls that match, from 1, and without it every one is struck.
- * WHAT is a CUresult (719), `hang`, `abort`, or, for a copy, `miscount`: its words that are not zero are one more.
- * With @FILE the fault strikes once for all processes: whoever removes the file is struck.
+ * the host; KERNEL is how a launch begins: `run:0:1:` is the kernel `run` with 0 and 1 as its first arguments that are
+ * no addresses; N counts calls that match, from 1, and without it every one is struck. WHAT is a CUresult (719), `hang`,
+ * `abort`, or, for a copy, `miscount`: its words that are not zero are one more. With @FILE the fault strikes once for
+ * all processes: whoever removes the file is struck.
  */
 #include "standin.h"
 
@@ -81,7 +82,7 @@ Fault fault_at(const char *function, const char *detail) {
     pthread_mutex_lock(&lock);
     for (int i = 0; i < plan_count && found.kind == NO_FAULT; i++) {
         Plan *plan = &plans[i];
-        if (strcmp(plan->call, function) != 0 || (*plan->kernel && !(detail && strstr(detail, plan->kernel))))
+        if (strcmp(plan->call, function) != 0 || (*plan->kernel && !(detail && strncmp(detail, plan->kernel, strlen(plan->kernel)) == 0)))
             continue;
         plan->seen++;
         if (plan->number && plan->seen != plan->number)

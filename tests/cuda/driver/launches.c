@@ -18,6 +18,7 @@ typedef struct {
     unsigned grid[3], block[3], shared, groups;
     Allocation *uses[MAX_PARAMETERS];
     unsigned char arguments[4096];
+    char described[256]; /* the name of the kernel and its arguments that are no addresses: run:0:1:0 */
 } Launch;
 
 static unsigned resident_groups[MAX_DEVICES]; /* of kernels that run; guarded by the state lock */
@@ -138,16 +139,19 @@ static bool check_arguments(Launch *launch, const unsigned char *bytes, size_t s
     }
     memcpy(launch->arguments, bytes, size);
     char text[1024];
-    int length = 0;
+    int length = 0, described = snprintf(launch->described, sizeof launch->described, "%s", image->name);
     for (int i = 0; i < image->parameters; i++) {
         uint64_t value = 0;
         memcpy(&value, bytes + image->offsets[i], image->sizes[i] < 8 ? (size_t)image->sizes[i] : 8);
         if (image->sizes[i] == 8 && !check_pointer(launch, i, value))
             return false;
-        if (launch->uses[i])
+        if (launch->uses[i]) {
             length += snprintf(text + length, sizeof text - (size_t)length, " p%zu", launch->uses[i]->size);
-        else
+        } else {
+            char *room = launch->described + described;
             length += snprintf(text + length, sizeof text - (size_t)length, " %llu", (unsigned long long)value);
+            described += snprintf(room, sizeof launch->described - (size_t)described, ":%llu", (unsigned long long)value);
+        }
     }
     journal("launch kernel=%s device=%d stream=%p grid=%u block=%u shared=%u cluster=%d arguments=%s", image->name,
             launch->context->device, (void *)launch->stream, launch->groups, launch->block[0], launch->shared, image->cluster, text);
@@ -157,7 +161,7 @@ static bool check_arguments(Launch *launch, const unsigned char *bytes, size_t s
 static CUresult run_launch(void *data) {
     Launch *launch = data;
     const KernelImage *image = launch->function->image;
-    Fault fault = fault_at("kernel", image->name);
+    Fault fault = fault_at("kernel", launch->described);
     if (fault.kind == FAULT_HANG)
         for (;;)
             pause();
