@@ -23,8 +23,8 @@ def column(number: int) -> Incantation:
     """Column 1 to 16 of the published table: 1 + 8 stress + 4 bank conflicts + 2 synchronisation + 1 randomisation."""
     if not 1 <= number <= COLUMNS:
         raise BadSetting(f"the combinations of ASPLOS'15 are numbered from 1 to {COLUMNS}, not {number}")
-    bits = f"{number - 1:04b}"
-    return Incantation(**{switch: bit == "1" for switch, bit in zip(SWITCHES, bits, strict=True)})
+    chosen: dict[str, Any] = {switch: bit == "1" for switch, bit in zip(SWITCHES, f"{number - 1:04b}", strict=True)}
+    return Incantation(**chosen)
 
 
 NAMED: Mapping[str, Incantation] = {
