@@ -1,5 +1,5 @@
 # Every target does its own set-up in a local virtual environment: uv where it is there, else venv and pip.
-.PHONY: demo test check-all bench lint clean
+.PHONY: demo test test-cuda check-all bench lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,7 +28,12 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -m 'not heavy'
+	$(BIN)/pytest -m 'not heavy and not cuda'
+
+# The CUDA device on a machine without a GPU: PyCUDA from source on a stand-in for NVIDIA's driver (docs/cuda.md).
+test-cuda: $(READY)
+	$(BIN)/python tests/cuda/set_up.py $(VENV)/standin
+	$(BIN)/pytest -m cuda tests/cuda
 
 check-all: $(READY)
 	$(BIN)/pytest -m heavy

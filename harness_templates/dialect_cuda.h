@@ -9,6 +9,7 @@ typedef long long s64;
 typedef unsigned long long u64;
 
 #define KERNEL extern "C" __global__ void
+#define CLUSTER_KERNEL(groups) extern "C" __global__ void __cluster_dims__(groups, 1, 1)
 #define PLAY extern "C" __device__ __noinline__ void
 #define TABLE extern "C" __device__
 #define FUNCTION static __device__ __noinline__

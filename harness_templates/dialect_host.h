@@ -17,6 +17,7 @@ typedef long long s64;
 typedef unsigned long long u64;
 
 #define KERNEL static void
+#define CLUSTER_KERNEL(groups) KERNEL
 #define PLAY static void
 #define TABLE static
 #define FUNCTION static __attribute__((unused))

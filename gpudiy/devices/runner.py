@@ -28,6 +28,8 @@ BUILD_LIMIT = 300.0  # seconds in which a batch is built
 GRACE = 0.5  # of the time limit: how much longer a chunk may take that was expected to be in time
 MOST_PROBES = 3  # times in a row that a device fails to open before it is given up
 
+HARMLESS = (Ending.BUILD_FAILED, Ending.REFUSED, Ending.NOT_RUNNABLE)  # the device has not even begun
+
 Teller = Callable[[Test, int, int], None]  # a test, its iterations done, its sightings
 
 
@@ -95,7 +97,7 @@ class Runner:
             ending = Ending.STOPPED if reason else Ending.FINISHED
         except WorkerFailure as failure:
             ending, reason = failure.ending, failure.reason
-            if ending is not Ending.BUILD_FAILED:
+            if ending not in HARMLESS:
                 self._worker.kill()
         except KeyboardInterrupt as interrupt:
             self._worker.kill()

@@ -23,6 +23,8 @@ from gpudiy.harness.source import Dialect, NotRunnable, constants_of, play_name,
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 
+CLUSTER_ARCHITECTURE = 90  # sm_90 and later have clusters
+CLUSTERS = (2, 3, 4)  # CTAs of a cluster that there is a kernel for
 KERNELS = "kernels.o"
 ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
@@ -117,7 +119,8 @@ class Assembler:
         return self._kernels
 
     def _compiled_kernels(self) -> bytes:
-        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA)
+        clusters = CLUSTERS if int(self.architecture.strip("sm_af")) >= CLUSTER_ARCHITECTURE else ()
+        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA, clusters)
         return self.compiler.compile(source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu")
 
     def _rejected(self, plays: Sequence[PlayPtx], ptx: str, log: str) -> Exception:

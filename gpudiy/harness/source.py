@@ -6,7 +6,7 @@ code; in OpenCL, which has no such tables, every test has a kernel of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -101,7 +101,8 @@ def module_source(plays: Sequence[PlaySource], dialect: Dialect) -> str:
     """A whole module: the shared part, the code of the tests, and the kernels."""
     parts = [prelude(dialect), *(play.text for play in plays)]
     if dialect is not Dialect.OPENCL:
-        parts.append(run_kernel([play.play for play in plays], dialect))
+        clusters = sorted({play.shape.ctas for play in plays} - {1})
+        parts.append(run_kernel([play.play for play in plays], dialect, clusters))
     return "\n".join(parts)
 
 
@@ -130,19 +131,33 @@ def prelude_of_plays() -> str:
     )
 
 
-def run_kernel(plays: Sequence[str], dialect: Dialect) -> str:
-    """The table of the tests of a module, which may lie in another one, and the kernel that runs one of them."""
+def run_kernel(plays: Sequence[str], dialect: Dialect, clusters: Iterable[int] = ()) -> str:
+    """The table of the tests of a module, which may lie in another one, and the kernels that run one of them.
+
+    The size of a cluster is a property of the kernel: `clusters` are those there is a kernel for, besides 1.
+    """
     extra = ", specification" if dialect is Dialect.CUDA else ""
-    table = template("table.j2").render(plays=plays)
-    kernel = template("run.j2").render(
-        what="the test of that number",
-        kernel="run",
-        play="plays[test]",
-        extra_parameters=f", const u32 test{', const u64 specification' if extra else ''}",
-        extra_arguments=extra,
-    )
-    entry = [_entry("run", ", *(u32 *)arguments[8]")] if dialect is Dialect.HOST else []
-    return "\n".join((table, kernel, *entry))
+    parts = [template("table.j2").render(plays=plays)]
+    for cluster in (1, *clusters):
+        name = kernel_name(cluster)
+        parts.append(
+            template("run.j2").render(
+                what="the test of that number" + (f", in clusters of {cluster} CTAs" if cluster > 1 else ""),
+                kernel=name,
+                cluster=cluster,
+                play="plays[test]",
+                extra_parameters=f", const u32 test{', const u64 specification' if extra else ''}",
+                extra_arguments=extra,
+            )
+        )
+        if dialect is Dialect.HOST:
+            parts.append(_entry(name, ", *(u32 *)arguments[8]"))
+    return "\n".join(parts)
+
+
+def kernel_name(cluster: int) -> str:
+    """The kernel that runs tests in clusters of so many CTAs."""
+    return "run" if cluster == 1 else f"run_cluster_{cluster}"
 
 
 def play_name(test: Test) -> str:
@@ -244,7 +259,7 @@ def _c11_play(test: Test, shape: Shape, dialect: Dialect) -> PlaySource:
         return PlaySource(test, shape, name, "run", text)
     kernel = name.replace("play", "test")
     text += "\n" + template("run.j2").render(
-        what=_title(test), kernel=kernel, play=name, extra_parameters="", extra_arguments=""
+        what=_title(test), kernel=kernel, cluster=1, play=name, extra_parameters="", extra_arguments=""
     )
     return PlaySource(test, shape, name, kernel, text)
 

@@ -1,0 +1,47 @@
+"""Devices `cuda:N`: NVIDIA's GPUs through PyCUDA."""
+
+from __future__ import annotations
+
+from gpudiy.devices.cuda_driver import NoPyCuda, driver_errors, load_driver
+from gpudiy.devices.device import Device, DeviceError
+from gpudiy.devices.opening import Listing, UnknownDevice
+from gpudiy.logs.record import Ending
+
+
+def list_devices() -> list[Listing]:
+    """The GPUs that are there; or what is missing, with the command that gets it."""
+    try:
+        driver = load_driver()
+    except NoPyCuda as problem:
+        return [Listing("cuda:0", f"missing: {problem}", problem.command)]
+    from gpudiy.devices.cuda_gpu import Gpu, driver_version
+
+    with driver_errors(driver):
+        gpus = [Gpu(driver, ordinal) for ordinal in range(driver.Device.count())]
+        version = driver_version(driver)
+    return [
+        Listing(
+            f"cuda:{gpu.ordinal}",
+            f"{gpu.name}, {gpu.architecture}, {gpu.multiprocessor.count} SMs, driver {version}",
+        )
+        for gpu in gpus
+    ]
+
+
+def open_device(rest: str) -> Device:
+    """GPU number `rest`; the first one when it is empty."""
+    if rest and not rest.isdecimal():
+        raise UnknownDevice(f"there is no device 'cuda:{rest}'", hint="GPUs have numbers: cuda:0, cuda:1, …")
+    try:
+        driver = load_driver()
+    except NoPyCuda as problem:
+        raise DeviceError(f"{problem}; to get it: {problem.command}", Ending.DEVICE_LOST) from None
+    from gpudiy.devices.cuda_device import CudaDevice
+
+    ordinal = int(rest or "0")
+    with driver_errors(driver):
+        count = driver.Device.count()
+        if ordinal >= count:
+            there = "there is 1 GPU: cuda:0" if count == 1 else f"there are {count} GPUs: cuda:0 to cuda:{count - 1}"
+            raise UnknownDevice(f"there is no device 'cuda:{rest}'", hint=there)
+        return CudaDevice(driver, ordinal)

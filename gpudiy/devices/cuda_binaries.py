@@ -1,0 +1,78 @@
+"""The cubins that tests run as on GPUs: built once for each architecture, with what optcheck said of each test."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpudiy.devices.device import DeviceError
+from gpudiy.harness.build import Outcome, build, toolchain_folder
+from gpudiy.harness.built import UNCHANGED
+from gpudiy.harness.cache import default_folder
+from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.harness.module import assembler_for
+from gpudiy.harness.nvrtc import CompileError
+from gpudiy.litmus import Test, content_hash, print_test
+from gpudiy.litmus.reader import Piece
+from gpudiy.logs.record import Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """A test in a cubin, `number` among the tests there; `key` names the cubin. `optcheck` is the verdict on it."""
+
+    cubin: bytes
+    key: str
+    number: int
+    constants: tuple[int, ...]
+    optcheck: str
+    optcheck_text: str
+
+
+class Binaries:
+    """What has been built, or cannot be: a test that does not build is no obstacle to the others."""
+
+    def __init__(self) -> None:
+        self._built: dict[tuple[str, str], Binary | DeviceError] = {}
+        self._cubins: dict[str, bytes] = {}
+
+    def toolkit(self, architecture: str) -> str:
+        """The tools that build for the architecture; empty where there are none."""
+        try:
+            return assembler_for(architecture).version
+        except ToolMissing:
+            return ""
+
+    def build(self, tests: Sequence[Test], architecture: str) -> None:
+        """Build those of the tests that are not built yet, or find them in the cache."""
+        missing = {content_hash(test): test for test in tests if (content_hash(test), architecture) not in self._built}
+        if not missing:
+            return
+        meanings = {Piece(print_test(test), test.name): meaning for meaning, test in missing.items()}
+        try:
+            for outcome in build(list(meanings), architecture, default_folder(), jobs=1):
+                self._built[meanings[outcome.piece], architecture] = self._binary(outcome, architecture)
+        except (ToolMissing, CompileError) as problem:
+            raise DeviceError(str(problem), Ending.BUILD_FAILED) from None
+
+    def of(self, test: Test, architecture: str) -> Binary:
+        """The binary of a test; raises `DeviceError` if there is none that still is the test."""
+        self.build([test], architecture)
+        found = self._built[content_hash(test), architecture]
+        if isinstance(found, DeviceError):
+            raise found
+        return found
+
+    def _binary(self, outcome: Outcome, architecture: str) -> Binary | DeviceError:
+        entry = outcome.entry
+        if entry is None:
+            return DeviceError(outcome.problem, Ending.BUILD_FAILED)
+        if entry.obstacle:
+            return DeviceError(entry.obstacle, Ending.NOT_RUNNABLE)
+        if entry.verdict != UNCHANGED:
+            return DeviceError(f"optcheck: {entry.verdict}: {entry.explanation}", Ending.REFUSED)
+        if entry.object not in self._cubins:
+            path = toolchain_folder(default_folder(), architecture) / f"{entry.object}.cubin"
+            self._cubins[entry.object] = path.read_bytes()
+        cubin = self._cubins[entry.object]
+        return Binary(cubin, entry.object, entry.number, entry.constants, entry.verdict, entry.explanation)

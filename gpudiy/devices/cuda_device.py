@@ -1,0 +1,192 @@
+"""`CudaDevice`: tests on a GPU, or on several that reach each other's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import ModuleType
+
+from gpudiy.devices.cuda_binaries import Binaries, Binary
+from gpudiy.devices.cuda_driver import driver_errors
+from gpudiy.devices.cuda_gpu import Gpu, Kernel, driver_version
+from gpudiy.devices.cuda_launch import Buffers, Kernels, launch
+from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, resident_groups
+from gpudiy.devices.device import Chip, DeviceError, Observation
+from gpudiy.devices.measuring import Launcher, measure
+from gpudiy.harness.geometry import Impossible, Limits, Plan, buffer_bytes, launch_bytes, plan_launch
+from gpudiy.harness.host_side import Counted, decode
+from gpudiy.harness.incantation import Incantation
+from gpudiy.harness.shape import Shape, shape_of
+from gpudiy.harness.source import Dialect, kernel_name, obstacle
+from gpudiy.litmus import Test
+from gpudiy.logs.record import Ending
+
+USUAL_GROUP = 128  # threads of a CTA, for what a device says of itself before it knows the kernel
+MOST_GROUPS = 4096  # of a launch: the range of an incantation
+MOST_MEMORY = 1 << 30  # bytes that a launch uses
+SHARE_OF_MEMORY = 4  # and no more than one part in so many of what is free
+MOST_KERNELS = 8  # that run side by side on every GPU that runs more than one
+
+
+class CudaDevice:
+    """GPU number `ordinal`; others join it for tests whose threads are on several devices."""
+
+    def __init__(self, driver: ModuleType, ordinal: int) -> None:
+        self._driver = driver
+        self._gpus = _reachable(driver, ordinal)
+        self._home = self._gpus[0]
+        self._joined: set[int] = {ordinal}
+        self._buffers = Buffers(self._home)
+        self._binaries = Binaries()
+        with self._home.entered():  # a GPU that does not even give a context is not there
+            self._free_bytes = self._home.free_bytes()
+
+    @property
+    def chip(self) -> Chip:
+        gpu = self._home
+        return Chip(
+            f"cuda:{gpu.ordinal}",
+            gpu.name,
+            gpu.architecture,
+            driver_version(self._driver),
+            self._binaries.toolkit(gpu.architecture),
+            groups=resident_groups(gpu.multiprocessor, Needs(0, 0), USUAL_GROUP),
+            group_size=gpu.most_threads,
+        )
+
+    def obstacle(self, test: Test) -> str | None:
+        found = obstacle(test, Dialect.CUDA)
+        if found is not None:
+            return found
+        shape = shape_of(test)
+        smallest = shape.warps * WARP_SIZE
+        try:
+            gpus = self._gpus_of(shape)
+            room = min(resident_groups(gpu.multiprocessor, Needs(0, 0, shape.ctas), smallest) for gpu in gpus)
+            plan_launch(shape, Incantation(), self._limits(gpus, room, min(gpu.most_threads for gpu in gpus)))
+        except Impossible as reason:
+            return str(reason)
+        return None
+
+    def prepare(self, tests: Sequence[Test]) -> None:
+        self._binaries.build(tests, self._home.architecture)
+
+    def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
+        shape = shape_of(test)
+        with driver_errors(self._driver):
+            try:
+                gpus = self._gpus_of(shape)
+            except Impossible as reason:
+                raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
+            self._join(gpus)
+            binary = self._binaries.of(test, self._home.architecture)
+            kernels = self._kernels(test, shape, gpus)
+
+            def planned(left: int) -> Plan:
+                return self._plan(shape, incantation, gpus, kernels.parts, left)
+
+            def launched(plan: Plan, launch_seed: int) -> Counted:
+                sizes = buffer_bytes(shape, plan, incantation)
+                told = launch_bytes(test, shape, plan, incantation, launch_seed, binary.constants)
+                with self._home.entered():
+                    self._buffers.fit(sizes)
+                table, counters = launch(kernels, self._buffers, plan, told, sizes)
+                return decode(shape, plan.table_slots, table, counters)
+
+            given = measure(incantation, iterations, seed, Launcher(planned, launched, shape.parts))
+        return replace(given, optcheck=binary.optcheck, optcheck_text=binary.optcheck_text)
+
+    def close(self) -> None:
+        """Give back memory and contexts; the last thing a device is asked for."""
+        with driver_errors(self._driver):
+            with self._home.entered():
+                self._buffers.close()
+            for gpu in self._gpus:
+                gpu.close()
+
+    def _gpus_of(self, shape: Shape) -> list[Gpu]:
+        """The GPU of each part: those of the scope tree are numbered anew, the first is this one."""
+        numbers = {device: number for number, device in enumerate(dict.fromkeys(shape.devices))}
+        if len(numbers) > len(self._gpus):
+            there = len(self._gpus)
+            found = "this is the only GPU" if there == 1 else f"{there} GPUs reach each other's memory"
+            raise Impossible(f"its threads are on {len(numbers)} devices, and {found} here")
+        return [self._gpus[numbers[device]] for device in shape.devices]
+
+    def _join(self, gpus: Sequence[Gpu]) -> None:
+        """Let the GPUs of a test reach the memory of the first, where all of it is."""
+        for gpu in gpus:
+            if gpu.ordinal not in self._joined:
+                gpu.reach(self._home)
+                self._joined.add(gpu.ordinal)
+
+    def _kernels(self, test: Test, shape: Shape, gpus: Sequence[Gpu]) -> Kernels:
+        parts: list[Kernel] = []
+        numbers: list[int] = []
+        for gpu in gpus:
+            binary = self._binaries.of(test, gpu.architecture)
+            parts.append(_loaded(gpu, binary, kernel_name(shape.ctas), shape.ctas))
+            numbers.append(binary.number)
+        home = self._binaries.of(test, self._home.architecture)
+        helpers = (_loaded(self._home, home, name, 1) for name in ("reset", "reduce"))
+        return Kernels(tuple(parts), tuple(numbers), *helpers)
+
+    def _plan(
+        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel], iterations: int
+    ) -> Plan:
+        """A plan whose CTAs are all resident: how many are depends on their size, which depends on the plan."""
+        most_threads = self._most_threads(shape, incantation, gpus, parts)
+        size, shared = most_threads, 0
+        while True:
+            room = min(kernel.resident(size, shared) for kernel in parts)
+            plan = plan_launch(shape, incantation, self._limits(gpus, room, most_threads), iterations)
+            on_one = _most_parts(gpus) * plan.groups
+            if all(on_one <= kernel.resident(plan.group_size, plan.shared_bytes) for kernel in parts):
+                return plan
+            if (size, shared) == (plan.group_size, plan.shared_bytes):
+                raise Impossible(f"{on_one} CTAs of {size} threads do not run at the same time here")
+            size, shared = plan.group_size, plan.shared_bytes
+
+    def _most_threads(
+        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel]
+    ) -> int:
+        """The threads of a CTA: as asked for, or fewer where an instance would not find its CTAs at the same time."""
+        smallest = shape.warps * WARP_SIZE
+        size = min(*(kernel.most_threads for kernel in parts), incantation.group_size or USUAL_GROUP)
+        needed = _most_parts(gpus) * shape.clusters * shape.ctas
+        while size // 2 >= smallest and min(kernel.resident(size, 0) for kernel in parts) < needed:
+            size //= 2
+        return max(smallest, size)
+
+    def _limits(self, gpus: Sequence[Gpu], groups: int, group_size: int) -> Limits:
+        return Limits(
+            min(groups, MOST_GROUPS),
+            group_size,
+            cluster_groups=min(gpu.cluster_groups for gpu in gpus),
+            kernels=MOST_KERNELS if all(gpu.kernels_at_once for gpu in gpus) else 1,
+            devices=len(self._gpus),
+            shared_bytes=min(gpu.shared_bytes for gpu in gpus),
+            memory_bytes=min(MOST_MEMORY, self._free_bytes // SHARE_OF_MEMORY),
+        )
+
+
+def _most_parts(gpus: Sequence[Gpu]) -> int:
+    """The parts that share a GPU, at most."""
+    return max(gpus.count(gpu) for gpu in gpus)
+
+
+def _reachable(driver: ModuleType, ordinal: int) -> list[Gpu]:
+    """The GPU of that number, then every other one with which it shares memory both ways."""
+    first = Gpu(driver, ordinal)
+    gpus = [first]
+    for number in range(driver.Device.count()):
+        if number != ordinal:
+            other = Gpu(driver, number)
+            if first.handle.can_access_peer(other.handle) and other.handle.can_access_peer(first.handle):
+                gpus.append(other)
+    return gpus
+
+
+def _loaded(gpu: Gpu, binary: Binary, name: str, cluster_groups: int) -> Kernel:
+    with gpu.entered():
+        return gpu.kernel(binary.cubin, binary.key, name, cluster_groups)

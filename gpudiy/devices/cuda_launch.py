@@ -1,0 +1,114 @@
+"""Launches of a test on one or more GPUs: buffers, the kernels of its parts side by side, what they counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpudiy.devices.cuda_gpu import Gpu, Kernel
+from gpudiy.harness.geometry import Plan, helper_shared_bytes
+from gpudiy.harness.host_side import BUFFERS
+
+
+class Buffers:
+    """The buffers of the harness on one GPU; they grow and are kept from launch to launch."""
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._allocations: dict[str, Any] = {}
+        self._sizes: dict[str, int] = {}
+
+    def fit(self, sizes: Mapping[str, int]) -> None:
+        """Make every buffer at least as large; what was in it is gone. To be called inside `entered`."""
+        for name, size in sizes.items():
+            if self._sizes.get(name, 0) < size:
+                self._free(name)
+                self._allocations[name] = self._gpu.driver.mem_alloc(size)
+                self._sizes[name] = size
+
+    def __getitem__(self, name: str) -> Any:
+        return self._allocations[name]
+
+    def arguments(self) -> list[Any]:
+        """In the order in which every kernel takes them."""
+        return [self._allocations[buffer.name] for buffer in BUFFERS]
+
+    def close(self) -> None:
+        for name in list(self._allocations):
+            self._free(name)
+
+    def _free(self, name: str) -> None:
+        if name in self._allocations:
+            self._sizes.pop(name)
+            self._allocations.pop(name).free()
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The kernel of each part of a test on its GPU, the number of the test in that module, and the two helpers."""
+
+    parts: tuple[Kernel, ...]
+    numbers: tuple[int, ...]
+    reset: Kernel
+    reduce: Kernel
+
+
+def launch(
+    kernels: Kernels, buffers: Buffers, plan: Plan, told: bytes, sizes: Mapping[str, int]
+) -> tuple[bytes, bytes]:
+    """Run the instances of a plan once, each part on its GPU, as `told`; the bytes of the table and the counters."""
+    home = kernels.reset.gpu
+    driver = home.driver
+    arguments = buffers.arguments()
+    with home.entered():
+        stream = home.stream(0)
+        driver.memcpy_htod_async(buffers["launch"], told, stream)
+        driver.memset_d32_async(buffers["scratchpad"], 0, sizes["scratchpad"] // 4, stream)
+        _launch_helper(kernels.reset, plan, arguments, stream)
+        if len(kernels.parts) > 1:
+            stream.synchronize()  # the other streams start when memory is ready
+    others = _launch_parts(kernels, plan, arguments)
+    for gpu, other in others:
+        with gpu.entered():
+            other.synchronize()
+    table, counters = bytearray(sizes["table"]), bytearray(sizes["counters"])
+    with home.entered():
+        _launch_helper(kernels.reduce, plan, arguments, stream)
+        driver.memcpy_dtoh_async(table, buffers["table"], stream)
+        driver.memcpy_dtoh_async(counters, buffers["counters"], stream)
+        stream.synchronize()
+    return bytes(table), bytes(counters)
+
+
+def _launch_parts(kernels: Kernels, plan: Plan, arguments: Sequence[Any]) -> list[tuple[Gpu, Any]]:
+    """Start every part, on a stream of its own; the streams of all but the first, on which the home goes on."""
+    import numpy
+
+    others = []
+    for part, (kernel, number) in enumerate(zip(kernels.parts, kernels.numbers, strict=True)):
+        with kernel.gpu.entered():
+            stream = kernel.gpu.stream(part)
+            kernel.function(
+                *arguments,
+                numpy.uint32(part),
+                numpy.uint32(number),
+                numpy.uint64(0),  # no place for the specification: it is there to be checked, not to be run
+                grid=(plan.groups, 1, 1),
+                block=(plan.group_size, 1, 1),
+                shared=plan.shared_bytes,
+                stream=stream,
+            )
+            if part:
+                others.append((kernel.gpu, stream))
+    return others
+
+
+def _launch_helper(kernel: Kernel, plan: Plan, arguments: Sequence[Any], stream: Any) -> None:
+    """`reset` and `reduce` do their work with any grid; no larger than what is resident, it is quickest."""
+    import numpy
+
+    shared = helper_shared_bytes()
+    size = min(plan.helper_size, kernel.most_threads)
+    groups = max(1, min(plan.helper_groups, kernel.resident(size, shared)))
+    kernel.function(*arguments, numpy.uint32(0), grid=(groups, 1, 1), block=(size, 1, 1), shared=shared, stream=stream)

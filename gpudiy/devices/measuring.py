@@ -1,0 +1,92 @@
+"""A run as launches: plan, launch and count until enough iterations are done, and believe no launch that miscounts."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gpudiy.devices.device import DeviceError, Observation, Outcome
+from gpudiy.harness.geometry import Impossible, Plan
+from gpudiy.harness.host_side import Counted
+from gpudiy.harness.incantation import Incantation
+from gpudiy.logs.record import Ending, Liveness
+
+MOST_SLOTS = 1 << 16  # of the table of outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """How a device plans a launch of so many iterations, and how it does one with a seed."""
+
+    plan: Callable[[int], Plan]
+    launch: Callable[[Plan, int], Counted]
+    parts: int = 1
+
+
+def measure(incantation: Incantation, iterations: int, seed: int, launcher: Launcher) -> Observation:
+    """Run no fewer than the iterations; the same seed gives the same launches."""
+    start = time.perf_counter()
+    dice = random.Random(seed)
+    outcomes: Counter[Outcome] = Counter()
+    liveness = Liveness()
+    done, slots, used = 0, 0, incantation
+    while done < iterations:
+        try:
+            plan = launcher.plan(iterations - done)
+        except Impossible as reason:
+            raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
+        plan = replace(plan, table_slots=max(plan.table_slots, slots))
+        plan, counted = _counted(launcher, plan, dice.getrandbits(32))
+        slots = plan.table_slots
+        used = _used(incantation, plan)
+        outcomes.update(counted.outcomes)
+        liveness = _added(liveness, counted, plan)
+        done += plan.instances
+    return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
+
+
+def _counted(launcher: Launcher, plan: Plan, seed: int) -> tuple[Plan, Counted]:
+    """What a launch gave, with a table that is large enough for all its outcomes."""
+    counted = launcher.launch(plan, seed)
+    while counted.overflow:
+        if plan.table_slots >= MOST_SLOTS:
+            raise DeviceError(f"it has more than {MOST_SLOTS:,} different outcomes")
+        plan = replace(plan, table_slots=4 * plan.table_slots)
+        counted = launcher.launch(plan, seed)
+    threads = plan.testing_groups * plan.group_size * launcher.parts
+    if counted.finished_threads != threads:
+        raise DeviceError(f"{counted.finished_threads:,} of {threads:,} threads came to their end")
+    total = sum(counted.outcomes.values())
+    if total != plan.instances:
+        raise DeviceError(f"{plan.instances:,} instances gave {total:,} outcomes")
+    return plan, counted
+
+
+def _added(liveness: Liveness, counted: Counted, plan: Plan) -> Liveness:
+    return Liveness(
+        liveness.meetings + counted.meetings,
+        liveness.timeouts + counted.timeouts,
+        liveness.overlaps + counted.overlaps * plan.batch,
+        liveness.stress_accesses + counted.stress_accesses,
+    )
+
+
+def _used(incantation: Incantation, plan: Plan) -> Incantation:
+    """The incantation with what was left to the device filled in; stress that nobody can do is off."""
+    stress_groups = plan.groups - plan.testing_groups
+    stressing = stress_groups and incantation.stress_percent and incantation.stress_iterations
+    stressing_before = incantation.pre_stress_percent and incantation.pre_stress_iterations
+    return replace(
+        incantation,
+        memory_stress=bool(incantation.memory_stress and (stressing or stressing_before)),
+        testing_groups=plan.testing_groups,
+        group_size=plan.group_size,
+        stress_groups=stress_groups,
+        meet_every=plan.batch,
+        spin_limit=plan.spin_limit,
+        location_stride=plan.location_bytes // 4,
+        instances=plan.instances,
+    )

@@ -1,0 +1,170 @@
+"""`gpudiy run --device cuda:0` on a machine whose GPU fails: what happened is recorded, and the other tests run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cuda_standin import Machine, sb_test
+
+from gpudiy.litmus import print_test, read_test
+
+pytestmark = pytest.mark.cuda
+Make = Callable[..., Machine]
+NAMES = ("first", "second", "third")
+TESTS = [
+    read_test(print_test(sb_test(name=name)).replace("],1", f"],{value}"))
+    for value, name in zip((11, 12, 13), NAMES, strict=True)
+]
+
+
+def run(here: Machine, *more: str) -> tuple[dict[str, dict[str, object]], int]:
+    """The records by test, and the exit code."""
+    here.add_tests(TESTS)
+    folder = here.directory / "tests"
+    folder.mkdir()
+    for test in TESTS:
+        (folder / f"{test.name}.litmus").write_text(print_test(test))
+    log = here.directory / "log.jsonl"
+    paths = [str(folder / f"{name}.litmus") for name in NAMES]
+    found = here.run(
+        "-m", "gpudiy", "run", *paths, "-d", "cuda:0", "-s", "500", "--seed", "1", "-o", str(log), "-q", *more
+    )
+    assert log.exists(), found.stderr
+    records = [json.loads(line) for line in log.read_text().splitlines()]
+    return {record["test"]: record for record in records if "test" in record}, found.returncode
+
+
+def once(tmp_path: Path) -> str:
+    """A file whose removal is a fault that strikes once."""
+    (tmp_path / "once").touch()
+    return str(tmp_path / "once")
+
+
+def test_a_run_without_faults(machine: Make) -> None:
+    here = machine()
+    records, code = run(here)
+    assert code == 0
+    assert here.journal.violations == []
+    for record in records.values():
+        assert record["ending"] == "finished"
+        assert record["device"] == "cuda:0"
+        assert record["chip"] == "Stand-in 80"
+        assert record["architecture"] == "sm_80"
+        assert record["driver"] == "CUDA 13.0"
+        assert str(record["toolkit"]).startswith("NVRTC")
+        assert record["optcheck"] == "unchanged"
+        assert record["iterations"] == sum(entry["count"] for entry in record["histogram"]) >= 500  # type: ignore[attr-defined]
+        assert record["liveness"]["overlaps"] > 0  # type: ignore[index]
+        assert record["liveness"]["stress_accesses"] > 0  # type: ignore[index]
+
+
+FAULTS = {
+    "launch error": (
+        "cuLaunchKernel#2=719@{once}",
+        "first",
+        "crashed",
+        "cuLaunchKernel failed: unspecified launch failure",
+    ),
+    "kernel error": ("kernel/run:0:1:=700", "second", "crashed", "an illegal memory access was encountered"),
+    "hang": ("kernel/run:0:1:=hang", "second", "timeout", "no answer for"),
+    "device lost": ("kernel/run:0:1:=999", "second", "device lost", "unknown error"),
+    "out of memory": ("cuModuleLoadDataEx=2@{once}", "first", "out of memory", "out of memory"),
+    "wrong count": ("copy#1=miscount@{once}", "first", "crashed", "instances gave"),
+    "wrong end": ("copy#2=miscount@{once}", "first", "crashed", "threads came to their end"),
+    "death": ("kernel/run:0:1:=abort", "second", "crashed", "was killed by SIGABRT"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_survived_and_recorded(machine: Make, tmp_path: Path, fault: str) -> None:
+    plan, struck, ending, reason = FAULTS[fault]
+    here = machine(faults=plan.format(once=once(tmp_path)))
+    records, code = run(here, *(("--limit", "8") if fault == "hang" else ()))
+    assert code == 3
+    assert list(records) == list(NAMES)
+    assert records[struck]["ending"] == ending
+    assert reason in str(records[struck]["reason"])
+    assert records[struck]["iterations"] == 0
+    for name in NAMES:
+        if name != struck:
+            assert records[name]["ending"] == "finished"
+            assert records[name]["iterations"] >= 500  # type: ignore[operator]
+    assert here.journal.violations == []
+
+
+def test_a_gpu_that_does_not_open(machine: Make, tmp_path: Path) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(print_test(TESTS[0]))
+    found = machine(faults="cuCtxCreate=46").run("-m", "gpudiy", "run", str(path), "-d", "cuda:0", "-s", "100", "-q")
+    assert found.returncode == 3
+    assert "busy or unavailable" in found.stderr + found.stdout
+
+
+def test_what_optcheck_refuses_is_not_run(machine: Make, tmp_path: Path) -> None:
+    """The compiler swaps two loads without a fence between them, and the record says so."""
+    text = print_test(read_test(MP))
+    path = tmp_path / "mp.litmus"
+    path.write_text(text)
+    here = machine()
+    found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:0", "-s", "100", "-q", "--json")
+    record = json.loads(found.stdout.splitlines()[0])
+    assert record["ending"] == "refused"
+    assert record["reason"].startswith("optcheck: ")
+    assert here.journal.entries("launch") == []
+
+
+MP = """GPU_PTX CoRR
+{0:.reg .s32 r1; 1:.reg .s32 r1; 1:.reg .s32 r2;}
+ P0 | P1 ;
+ st.s32 [x],1 | ld.s32 r1,[x] ;
+  | ld.s32 r2,[x] ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+x: global
+exists (1:r1=1 /\\ 1:r2=0)
+"""
+
+
+def test_the_list_of_devices(machine: Make) -> None:
+    found = machine("a100,h100").run("-m", "gpudiy", "devices")
+    assert "cuda:0" in found.stdout
+    assert "NVIDIA A100-SXM4-40GB, sm_80, 108 SMs, driver CUDA 13.0" in found.stdout
+    assert "NVIDIA H100 80GB HBM3, sm_90, 132 SMs, driver CUDA 13.0" in found.stdout
+
+
+def test_gpus_that_are_not_there(machine: Make, tmp_path: Path) -> None:
+    path = tmp_path / "sb.litmus"
+    path.write_text(print_test(TESTS[0]))
+    here = machine("small80,small80")
+    found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:2", "-s", "100", "-q")
+    assert found.returncode == 2
+    assert "there are 2 GPUs: cuda:0 to cuda:1" in found.stderr
+    found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:first", "-s", "100", "-q")
+    assert found.returncode == 2
+    assert "GPUs have numbers" in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("missing", "message", "command"),
+    [
+        ("PYTHONPATH", "PyCUDA is not installed", "pip install 'gpudiy[cuda]'"),
+        ("LD_LIBRARY_PATH", "NVIDIA's driver does not load", "install NVIDIA's driver"),
+        ("STANDIN_CHIPS", "no CUDA-capable device is detected", "nvidia-smi"),
+    ],
+)
+def test_what_is_missing_is_named_with_the_command(
+    machine: Make, tmp_path: Path, missing: str, message: str, command: str
+) -> None:
+    here = machine(**{missing: "none" if missing == "STANDIN_CHIPS" else ""})
+    listed = here.run("-m", "gpudiy", "devices")
+    assert listed.returncode == 0
+    assert message in listed.stdout
+    assert command in listed.stdout
+    path = tmp_path / "sb.litmus"
+    path.write_text(print_test(TESTS[0]))
+    found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:0", "-s", "100", "-q")
+    assert found.returncode == 3
+    assert message in found.stderr
+    assert command in found.stderr

@@ -1,0 +1,141 @@
+"""Runs Python in a process of its own on a machine whose GPUs are stand-ins, and reads what the driver wrote down."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+
+from gpudiy.litmus import Test, read_test
+
+ROOT = Path(__file__).parent.parent
+BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
+DRIVER = BUILT / "driver" / "libcuda.so.1"
+SITE = BUILT / "site"
+KERNELS = BUILT / "kernels"
+CACHE = BUILT / "cache"
+HOST_FLAGS = ("-O1", "-shared", "-fPIC", "-pthread", "-fno-operator-names")
+
+SB = """GPU_PTX {name}
+{{0:.reg .s32 r2; 1:.reg .s32 r2;}}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | st.cg.s32 [y],1 ;
+ ld.cg.s32 r2,[y] | ld.cg.s32 r2,[x] ;
+{tree}
+x: {space}, y: {space}
+exists (0:r2=0 /\\ 1:r2=0)
+"""
+INTER_CTA = "(device (kernel (cta (warp P0)) (cta (warp P1))))"
+
+
+def sb_test(tree: str = INTER_CTA, space: str = "global", name: str = "SB") -> Test:
+    """Store buffering, placed by a scope tree."""
+    return read_test(SB.format(name=name, tree=tree, space=space))
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """What the driver wrote down of every process."""
+
+    lines: tuple[str, ...]
+
+    @property
+    def violations(self) -> list[str]:
+        return [line.partition("violation: ")[2] for line in self.lines if "violation: " in line]
+
+    def entries(self, kind: str) -> list[dict[str, str]]:
+        """The entries of a kind, such as `launch`, with their fields; what follows `arguments=` is one field."""
+        found = []
+        for line in self.lines:
+            _, _, entry = line.partition(" ")
+            if entry.split(" ")[0] == kind:
+                rest, _, arguments = entry.partition(" arguments=")
+                fields = dict(word.split("=", 1) for word in rest.split()[1:] if "=" in word)
+                found.append(fields | ({"arguments": arguments.strip()} if arguments else {}))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A machine with these chips (see driver/chips.c), on which these faults happen (see driver/faults.c)."""
+
+    directory: Path
+    chips: str = "small80"
+    faults: str = ""
+    more: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        paths = [str(SITE), str(ROOT / "tests"), str(ROOT)]
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(paths),
+            "LD_LIBRARY_PATH": str(DRIVER.parent),
+            "STANDIN_CHIPS": self.chips,
+            "STANDIN_FAULTS": self.faults,
+            "STANDIN_JOURNAL": str(self.directory / "journal"),
+            "STANDIN_KERNELS": str(KERNELS),
+            "XDG_CACHE_HOME": str(CACHE),
+            **self.more,
+        }
+
+    def run(self, *command: str, limit: float = 120) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command], env=self.environment, capture_output=True, text=True, timeout=limit, check=False
+        )
+
+    def python(self, text: str, limit: float = 120) -> str:
+        """What a program prints, which must end well."""
+        found = self.run("-c", text, limit=limit)
+        assert found.returncode == 0, found.stderr
+        return found.stdout
+
+    @property
+    def journal(self) -> Journal:
+        path = self.directory / "journal"
+        return Journal(tuple(path.read_text().splitlines()) if path.exists() else ())
+
+    def add_tests(self, tests: Sequence[Test], architecture: str = "sm_80", host: Sequence[Test] | None = None) -> None:
+        """Build tests as a device of that architecture will, and them, or those of `host`, for this processor."""
+        from gpudiy.devices.cuda_binaries import Binaries
+        from gpudiy.harness.shape import shape_of
+        from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
+
+        os.environ["XDG_CACHE_HOME"] = str(CACHE)
+        binaries = Binaries()
+        binaries.build(tests, architecture)
+        modules: dict[bytes, dict[int, Test]] = {}
+        for test, here in zip(tests, host or tests, strict=True):
+            binary = binaries.of(test, architecture)
+            modules.setdefault(binary.cubin, {})[binary.number] = here
+        clusters = sorted({shape_of(test).ctas for test in tests} - {1})
+        for cubin, numbered in modules.items():
+            plays = [play_source(numbered[number], Dialect.HOST) for number in range(len(numbered))]
+            source = prelude(Dialect.HOST) + "\n".join(play.text for play in plays)
+            self.add_host_build(cubin, source + run_kernel([play.play for play in plays], Dialect.HOST, clusters))
+
+    def add_host_build(self, cubin: bytes, source: str) -> None:
+        """Build the source for this processor, as what the cubin does; what is built stays from run to run."""
+        library = KERNELS / f"{image_hash(cubin):016x}.so"
+        mark = library.with_suffix(".source")
+        wanted = sha256(source.encode()).hexdigest()
+        if library.exists() and mark.exists() and mark.read_text() == wanted:
+            return
+        KERNELS.mkdir(exist_ok=True)
+        unfinished = library.with_suffix(f".{os.getpid()}")
+        command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(unfinished), "-x", "c++", "-"]
+        subprocess.run(command, input=source, text=True, check=True)
+        unfinished.replace(library)
+        mark.write_text(wanted)
+
+
+def image_hash(image: bytes) -> int:
+    """FNV-1a, by which the driver finds the host build of a cubin."""
+    found = 0xCBF29CE484222325
+    for byte in image:
+        found = (found ^ byte) * 0x100000001B3 & (1 << 64) - 1
+    return found
