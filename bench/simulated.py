@@ -20,7 +20,7 @@ CYCLES = {
     "IRIW+membar.gls": "Rfe MembarGldRR Fre Rfe MembarGldRR Fre",
 }
 ASKED = 1_000_000
-ITERATIONS = 4_000_000
+ITERATIONS = 1_000_000
 
 
 def main() -> int:

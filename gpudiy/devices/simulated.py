@@ -113,7 +113,7 @@ class Run:
         return found
 
     def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, wanted: int, found: dict[Outcome, int]) -> int:
-        """Count the first instances of a part of a chunk that ended, as many as are wanted; gives how many these are."""
+        """Count the first instances of a part that ended, as many as are wanted; gives how many these are."""
         import numpy as np
 
         counts = self.counter.count([time[part] for time in chunk.times], codes[part])

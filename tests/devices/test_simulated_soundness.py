@@ -250,7 +250,10 @@ def test_witnesses_find_no_fault_where_there_is_none() -> None:
 
 def test_sequential_consistency_is_shown_completely() -> None:
     for test in generated("classic"):
-        assert set(counts("sc", test, 200_000)) == set(outcomes(test, model_of("sc"))), test.name
+        allowed = set(outcomes(test, model_of("sc")))
+        seen = set(counts("sc", test, 10_000))
+        assert seen <= allowed, test.name
+        assert seen == allowed or set(counts("sc", test, 1_000_000)) == allowed, test.name
 
 
 def test_kinds_of_events_are_told_apart() -> None:
