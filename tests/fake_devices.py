@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gpudiy.devices.device import Chip, DeviceError, Observation
-from gpudiy.devices.opening import Listing
+from gpudiy.devices.opening import Listing, UnknownDevice
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test, read_test
 from gpudiy.logs.record import Ending, Liveness
@@ -47,6 +47,8 @@ class FakeDevice:
         return Chip(self.name, "fake chip", driver="1.0", groups=2, group_size=1)
 
     def obstacle(self, test: Test) -> str | None:
+        if test.name.startswith("crash-when-asked"):
+            os._exit(5)
         return "it has too many threads" if test.name.startswith("impossible") else None
 
     def prepare(self, tests: Sequence[Test]) -> None:
@@ -118,6 +120,8 @@ def open_fake(name: str) -> FakeDevice:
         _hang()
     if name.startswith("fake:/"):
         marker = Path(name[5:])
+        if marker.exists() and marker.name == "unknown":
+            raise UnknownDevice(f"there is no device {name!r}")
         if marker.exists():
             raise DeviceError("the card is gone", Ending.DEVICE_LOST)
         marker.touch()

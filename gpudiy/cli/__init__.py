@@ -24,6 +24,8 @@ VERBS = {
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",
+    "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
+    "optcheck": "prove from SASS that compiled tests still are the tests",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",

@@ -62,7 +62,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "jsonl", "parquet"), help="of the log, whatever its suffix")
     parser.add_argument("--resume", action="store_true", help="add to the log; tests that are in it are not run again")
     parser.add_argument("--json", action="store_true", help="print the records as JSON lines")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no speed")
 
 
 def run(arguments: Namespace) -> int:
@@ -85,7 +85,7 @@ def run(arguments: Namespace) -> int:
     except LitmusError as error:
         say(error)
         return 2
-    table = RunTable()
+    table = RunTable(arguments.quiet)
     code = 2 if bad else 0
     shown = _json_line if arguments.json else table.show
     try:
@@ -98,7 +98,7 @@ def run(arguments: Namespace) -> int:
     finally:
         if log is not None:
             log.close()
-    if not arguments.json:
+    if not arguments.json and table.verdicts:
         table.finish()
     return code
 

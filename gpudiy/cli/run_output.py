@@ -18,7 +18,8 @@ PER_CENT_FROM = 0.001
 class RunTable:
     """Lines as they come; `finish` sums them up."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
         self.verdicts: Counter[Verdict] = Counter()
         self.iterations = 0
         self.seconds = 0.0
@@ -38,8 +39,8 @@ class RunTable:
     def finish(self) -> None:
         tests = self.verdicts.total()
         found = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in Verdict if self.verdicts[verdict])
-        speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 else ""
-        print(f"{tests:,} test{'s' * (tests != 1)}: {found or 'nothing was run'}{speed}")
+        speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 and not self.quiet else ""
+        print(f"{tests:,} test{'s' * (tests != 1)}: {found}{speed}")
 
 
 def described(record: Record, decision: Decision) -> str:
@@ -78,10 +79,9 @@ class RunProgress:
         if self.quiet or now < self._due:
             return
         self._due = now + (TELL_EVERY / 10 if self._terminal else TELL_EVERY)
-        text = (
-            f"test {self.done + 1:,} of {self.tests:,}: {test.name}: {iterations:,} of {self.iterations:,} iterations, "
-            f"{sightings:,} sightings"
-        )
+        text = f"{test.name}: {iterations:,} of {self.iterations:,} iterations, {sightings:,} sightings"
+        if self.tests > 1:
+            text = f"{self.done:,} of {self.tests:,} tests done; {text}"
         if self._terminal:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         else:

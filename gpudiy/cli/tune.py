@@ -28,7 +28,7 @@ exit code: 0 done, 1 no setting showed any of the outcomes, 2 bad input, 3 the d
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("device", metavar="DEVICE", help="where to run; see `gpudiy devices`")
     parser.add_argument("paths", metavar="TESTS", nargs="+", help=PATH_HELP)
-    parser.add_argument("--candidates", type=positive, default=16, metavar="N", help="settings to try (default: 16)")
+    parser.add_argument("--candidates", type=positive, default=32, metavar="N", help="settings to try (default: 32)")
     parser.add_argument(
         "-s", "--iterations", type=positive, default=100_000, metavar="N",
         help="iterations of each test in the last word (default: 100,000)",
@@ -38,10 +38,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--per-second", action="store_true", help="rate sightings per second, not per iteration")
     parser.add_argument("--baseline", action="store_true", help="compare with the 16 combinations of ASPLOS'15")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write the settings here (.toml)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print the result only")
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.devices.opening import UnknownDevice, check_kind
+    from gpudiy.cli.run_output import RunProgress
+    from gpudiy.devices.opening import check_kind
     from gpudiy.devices.runner import Runner
     from gpudiy.devices.settings import RunSettings
     from gpudiy.devices.tuning import Tuning
@@ -56,12 +58,10 @@ def run(arguments: Namespace) -> int:
             raise LitmusError("settings are written as .toml", path=arguments.output)
         if bad or not tests:
             return 2
-        with Runner(arguments.device, OPENER) as runner:
+        progress = RunProgress(1, arguments.iterations, arguments.quiet)
+        with Runner(arguments.device, OPENER, progress.tell) as runner:
             settings = RunSettings(arguments.iterations, seed, limit=arguments.limit)
             return _search(Tuning(runner, tests, settings, arguments.per_second), arguments)
-    except UnknownDevice as error:
-        say(error)
-        return 2
     except LitmusError as error:
         say(error)
         return 2
@@ -76,10 +76,10 @@ def _search(tuning: Tuning, arguments: Namespace) -> int:
 
     found: Tuned | None = None
     for step in tuning.search(arguments.candidates):
-        if isinstance(step, str):
-            say(step)
-        else:
+        if not isinstance(step, str):
             found = step
+        elif not arguments.quiet:
+            say(step)
     assert found is not None
     published = tuning.published() if arguments.baseline else {}
     _show(found, published, tuning)

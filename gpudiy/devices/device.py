@@ -53,7 +53,11 @@ class DeviceError(Exception):
 
 
 class Device(Protocol):
-    """A device is opened in the process that uses it and never leaves it."""
+    """A device is opened in the process that uses it and never leaves it.
+
+    A device whose driver puts work off until the first launch may also have `warm_up(test)`, which has it done without
+    running anything of the test, and `close()`.
+    """
 
     @property
     def chip(self) -> Chip: ...

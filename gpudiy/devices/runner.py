@@ -13,6 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from gpudiy.devices.device import Chip
+from gpudiy.devices.opening import UnknownDevice
 from gpudiy.devices.settings import RunSettings, derived_seed
 from gpudiy.devices.tally import Tally
 from gpudiy.devices.worker import OPENER, Worker, WorkerFailure
@@ -20,7 +21,7 @@ from gpudiy.litmus import Test, content_hash
 from gpudiy.logs.record import Ending, Record
 
 BATCH = 32  # tests that are built together
-FIRST_CHUNK, LARGEST_CHUNK = 1 << 12, 1 << 20  # iterations
+FIRST_CHUNK, LARGEST_CHUNK, GROWTH = 1 << 14, 1 << 20, 4  # iterations
 SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow
 SILENCE = 120.0  # seconds without an answer that make a hang, where no limit is given
 BUILD_LIMIT = 300.0  # seconds in which a batch is built
@@ -38,6 +39,7 @@ class Runner:
         self._teller = teller
         self._chip = Chip(device, "")
         self._prepared: set[str] = set()
+        self._suspects: set[str] = set()  # tests that could not be built together
         self._failed_probes = 0
 
     def __enter__(self) -> Runner:
@@ -58,7 +60,7 @@ class Runner:
         return self._chip
 
     def open(self) -> Chip:
-        """The device, opened; raises `WorkerFailure` when it cannot be."""
+        """The device, opened; raises `UnknownDevice` when it is not there, `WorkerFailure` when it does not open."""
         if not self._worker.alive:
             self._prepared.clear()
             self._chip = self._worker.start()
@@ -88,6 +90,7 @@ class Runner:
             if obstacle is not None:
                 return tally.record(self._chip, settings, Ending.NOT_RUNNABLE, str(obstacle)), None
             self._prepare(test, batch)
+            self._worker.ask("warm_up", test, limit=BUILD_LIMIT)
             reason = self._measure(tally, settings)
             ending = Ending.STOPPED if reason else Ending.FINISHED
         except WorkerFailure as failure:
@@ -106,21 +109,21 @@ class Runner:
             raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back in {MOST_PROBES} attempts")
         try:
             self.open()
-        except WorkerFailure as failure:
+        except (WorkerFailure, UnknownDevice) as failure:
             self._failed_probes += 1
-            self._worker.kill()
-            raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back: {failure.reason}") from None
+            raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back: {failure.args[0]}") from None
         self._failed_probes = 0
 
     def _prepare(self, test: Test, batch: Sequence[Test]) -> None:
-        """Build the tests of the batch that are not yet built; if that fails, this test alone."""
+        """Build all tests of the batch at once; if that fails, each alone, since one of them is to blame."""
         if content_hash(test) in self._prepared:
             return
-        runnable = [one for one in batch if self._worker.ask("obstacle", one, limit=SILENCE) is None]
-        if len(runnable) > 1:
-            with suppress(WorkerFailure):  # one of them is to blame: it will be found when its turn comes
-                self._build(runnable)
+        together = [one for one in batch if content_hash(one) not in self._suspects]
+        if len(together) > 1 and test in together:
+            with suppress(WorkerFailure):
+                self._build([one for one in together if self._worker.ask("obstacle", one, limit=SILENCE) is None])
                 return
+            self._suspects.update(map(content_hash, together))
             self._reopen()
         self._build([test])
 
@@ -136,18 +139,19 @@ class Runner:
     def _measure(self, tally: Tally, settings: RunSettings) -> str:
         """Run chunk after chunk; why it stopped early, if it did."""
         start = time.monotonic()
-        number, size, took = 0, FIRST_CHUNK, 0.0
+        number, size, each = 0, FIRST_CHUNK, 0.0  # `each`: seconds that an iteration of the last chunk took
         meaning = content_hash(tally.test)
         incantation = tally.incantation
         while tally.iterations < settings.iterations:
-            asked = min(size, settings.iterations - tally.iterations)
             elapsed = time.monotonic() - start
-            if settings.limit is not None and tally.iterations and elapsed + took > settings.limit:
-                return f"time was up after {elapsed:.3g} s"
+            if settings.limit is not None:
+                size = _in_time(size, each, settings.limit - elapsed)
+                if not size:
+                    return f"time was up after {elapsed:.3g} s"
+            asked = min(size, settings.iterations - tally.iterations)
             seed = derived_seed(settings.seed, meaning, number)
             given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=_patience(settings, elapsed))
             problem = tally.add(given, asked)
-            tally.seconds = time.monotonic() - start
             if problem:
                 raise WorkerFailure(Ending.CRASHED, problem)
             sightings = tally.sightings()
@@ -156,11 +160,19 @@ class Runner:
             reason = settings.until.satisfied(sightings, tally.iterations)
             if reason and tally.iterations < settings.iterations:
                 return reason
-            took = tally.seconds - elapsed
+            took = time.monotonic() - start - elapsed
+            each = took / asked
             if took < SLOW_CHUNK and size < LARGEST_CHUNK:
-                size, took = 2 * size, 2 * took
+                size *= GROWTH
             number += 1
         return ""
+
+
+def _in_time(size: int, each: float, left: float) -> int:
+    """The size of a chunk that is likely done in the time that is left, or 0."""
+    while size * each > left and size > FIRST_CHUNK:
+        size //= GROWTH
+    return 0 if size * each > left else size
 
 
 def _patience(settings: RunSettings, elapsed: float) -> float:

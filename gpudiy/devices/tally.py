@@ -27,7 +27,7 @@ class Tally:
     liveness: Liveness = field(default_factory=Liveness)
     optcheck: str = ""
     optcheck_text: str = ""
-    seconds: float = 0.0
+    seconds: float = 0.0  # as the device counts them: without building, and without waiting for a worker
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -46,6 +46,7 @@ class Tally:
             return f"the device gave {given.iterations:,} outcomes of {asked:,} iterations"
         self.outcomes.update(given.outcomes)
         self.liveness = _sum(self.liveness, given.liveness)
+        self.seconds += given.seconds
         self.optcheck, self.optcheck_text = given.optcheck, given.optcheck_text
         self.incantation = given.incantation or self.incantation
         return ""

@@ -16,7 +16,7 @@ from typing import Any
 from gpudiy.devices.runner import Runner
 from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation import Incantation, StressPattern
-from gpudiy.harness.incantation_text import IncantationBook, named_incantation, published_combinations
+from gpudiy.harness.incantation_text import IncantationBook, published_combinations
 from gpudiy.litmus import Test
 from gpudiy.logs.decision import EVIDENCE, sightings_of
 from gpudiy.logs.record import Record
@@ -153,12 +153,15 @@ class Tuning:
 
 
 def _candidates(count: int, seed: int) -> Iterator[Candidate]:
-    """The default, all switches on, then random ones; the same seed gives the same."""
-    yield Candidate("default", Incantation())
-    if count > 1:
-        yield Candidate("all", named_incantation("all"))
+    """Up to a half is known: the default, then the combinations of ASPLOS'15, most switches first. The rest is random,
+    and the same for the same seed."""
+    known = {Incantation(): "default"}
+    for name, incantation in reversed(published_combinations().items()):
+        known.setdefault(incantation, name)
+    chosen = list(known.items())[: max(1, count // 2)]
+    yield from (Candidate(name, incantation) for incantation, name in chosen)
     dice = random.Random(seed)
-    for number in range(1, count - 1):
+    for number in range(1, count - len(chosen) + 1):
         yield Candidate(f"random {number}", random_incantation(dice))
 
 

@@ -12,10 +12,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gpudiy.devices.device import Device, DeviceError
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.devices.opening import UnknownDevice
 from gpudiy.logs.record import Ending
 
 LOOK_AT_PARENT = 2.0  # seconds
+OPTIONAL = ("warm_up",)  # methods that not every device has
 
 
 def main() -> int:
@@ -39,7 +40,8 @@ def serve(connection: Connection[Any, Any], device: Device) -> None:
     """Answer requests until the other side hangs up."""
     while True:
         method, arguments = connection.recv()
-        answer, value = _answered(lambda: getattr(device, method)(*arguments))  # noqa: B023 - called at once
+        call = getattr(device, method, None) if method in OPTIONAL else getattr(device, method)
+        answer, value = _answered(lambda: None if call is None else call(*arguments))  # noqa: B023 - called at once
         connection.send(("done", value) if answer[0] == "done" else answer)
 
 
@@ -48,7 +50,7 @@ def _answered(work: Any) -> tuple[tuple[str, ...], Any]:
         return ("done",), work()
     except DeviceError as error:
         return ("failed", str(error.ending), str(error)), None
-    except LitmusError as error:
+    except UnknownDevice as error:
         return ("unknown", error.message, error.hint or ""), None
     except MemoryError as error:
         return ("failed", str(Ending.OUT_OF_MEMORY), str(error) or "the memory of the host is used up"), None

@@ -45,9 +45,18 @@ class Incantation:
     pre_stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what it does then")
     shuffle_percent: int = _field(100, 0, 100, "rounds in which roles are shuffled, when randomisation is on")
     barrier_percent: int = _field(100, 0, 100, "rounds in which threads meet, when synchronisation is on")
-    meet_every: int = _field(1, 1, 4096, "instances a thread runs from one meeting to the next")
-    spin_limit: int = _field(1024, 1, 1 << 24, "looks at the others before a thread gives up meeting them")
-    location_stride: int = _field(64, 1, 4096, "words from one location of an instance to the next")
+    meet_every: int = _field(
+        0, 0, 4096, "instances a thread runs from one meeting to the next; 0: what suits the device"
+    )
+    spin_limit: int = _field(
+        0, 0, 1 << 24, "looks at the others before a thread gives up meeting them; 0: what suits the device"
+    )
+    location_stride: int = _field(
+        0, 0, 4096, "words from one location of an instance to the next; 0: what suits the device"
+    )
+    location_spread: int = _field(
+        64, 1, 1 << 16, "instances among whose locations those of one instance are scattered, when randomisation is on"
+    )
     instances: int = _field(0, 0, 1 << 26, "instances of the test in a launch; 0: what suits the device")
 
     def __post_init__(self) -> None:

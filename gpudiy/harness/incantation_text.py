@@ -1,11 +1,13 @@
 """Incantations by name, in files and in records.
 
-A name is `default`, `none`, `all`, or switches joined by `+`: `stress+sync+random`. A file is TOML: one field a line,
-and, after them, tables for single tests, `[test.SB]`, whose fields differ from those above.
+A name is `default`, `none`, `all`, `asplos15-N` for a column of the published table, or switches joined by `+`:
+`stress+sync+random`. A file is TOML: one field a line, and, after them, tables for single tests, `[test.SB]`, whose
+fields differ from those above.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -22,6 +24,7 @@ SWITCHES = {
     "sync": "synchronisation",
     "random": "randomisation",
 }
+PUBLISHED = "asplos15"
 SUFFIX = ".toml"
 FIELDS = {entry.name: entry for entry in fields(Incantation)}
 TESTS = "test"
@@ -49,11 +52,14 @@ def read_incantation(text: str) -> IncantationBook:
 def named_incantation(name: str) -> Incantation:
     if name == "default":
         return Incantation()
+    if re.fullmatch(rf"{PUBLISHED}-([1-9]|1[0-6])", name):
+        return list(published_combinations().values())[int(name.split("-")[1]) - 1]
     switched = {"none": [], "all": list(SWITCHES)}.get(name, name.split("+"))
     for word in switched:
         if word not in SWITCHES:
             known = ["default", "none", "all", *SWITCHES]
-            hint = near_name(word, known) or f"names are {', '.join(known)}, switches joined by +, or a {SUFFIX} file"
+            names = f"{', '.join(known)}, {PUBLISHED}-1 to {PUBLISHED}-16, switches joined by +"
+            hint = near_name(word, known) or f"names are {names}; or a {SUFFIX} file"
             raise LitmusError(f"there is no incantation {word!r}", hint=hint)
     changes: dict[str, Any] = {switch: word in switched for word, switch in SWITCHES.items()}
     return replace(Incantation(), **changes)
@@ -80,11 +86,21 @@ def incantation_of(options: Iterable[tuple[str, str]]) -> Incantation:
 def incantation_file(book: IncantationBook, comments: Iterable[str] = ()) -> str:
     """The text of a file that `read_incantation` reads; a test lists what differs from the common settings."""
     lines = [f"# {comment}".rstrip() for comment in comments]
-    lines += [f"{name} = {_toml(value):<8}  # {_meaning(name)}" for name, value in incantation_options(book.common)]
+    for name, value in incantation_options(book.common):
+        lines += [f"# {_meaning(name)}", f"{name} = {_toml(value)}"]
     for test, incantation in book.single.items():
         common = dict(incantation_options(book.common))
         changed = [(name, value) for name, value in incantation_options(incantation) if common[name] != value]
-        lines += ["", f"[{TESTS}.{_key(test)}]", *(f"{name} = {_toml(value)}" for name, value in changed)]
+        if changed:
+            lines += ["", f"[{TESTS}.{_key(test)}]", *(f"{name} = {_toml(value)}" for name, value in changed)]
+    return "\n".join(lines) + "\n"
+
+
+def parameter_table() -> str:
+    """The parameters as a table of Markdown: name, default, range, meaning."""
+    lines = ["| parameter | default | range | what |", "|---|---|---|---|"]
+    for name, default in incantation_options(Incantation()):
+        lines.append(f"| `{name}` | {default} | {_range(name)} | {FIELDS[name].metadata['what']} |")
     return "\n".join(lines) + "\n"
 
 
@@ -134,9 +150,15 @@ def _checked(name: str, value: object) -> object:
 
 
 def _meaning(name: str) -> str:
-    metadata = FIELDS[name].metadata
-    span = "" if metadata["low"] is None else f" ({metadata['low']} to {metadata['high']})"
-    return f"{metadata['what']}{span}"
+    bounded = FIELDS[name].metadata["low"] is not None
+    return f"{FIELDS[name].metadata['what']}{f' ({_range(name)})' if bounded else ''}"
+
+
+def _range(name: str) -> str:
+    entry = FIELDS[name]
+    if entry.metadata["low"] is not None:
+        return f"{entry.metadata['low']} to {entry.metadata['high']:,}"
+    return "true, false" if isinstance(entry.default, bool) else ", ".join(StressPattern)
 
 
 def _value_text(value: object) -> str:

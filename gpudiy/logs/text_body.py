@@ -179,7 +179,9 @@ class _Lines:
                 if line:
                     found.outcomes.append(OutcomeCount(line.strip(), 0))
             elif line:
-                raise Damage("this line does not belong into a histogram: another output runs into it", self.at)
+                raise Damage(
+                    "the histogram breaks off here: the record is cut, or another output runs into it", self.at
+                )
             self._next()
         if found.states is not None and len(found.outcomes) != found.states:
             if not found.outcomes and found.states == 1 and not found.counted:

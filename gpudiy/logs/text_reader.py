@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpudiy.logs.columns import Columns, pairs_text, read_pairs
+from gpudiy.logs.columns import Columns, pairs_text
 from gpudiy.logs.problem import Problem
 from gpudiy.logs.record import Ending
 from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (
     Trailer,
+    failure_in,
     read_preamble,
     read_trailer,
     split_surroundings,
@@ -19,6 +21,8 @@ from gpudiy.logs.text_surroundings import (
 from gpudiy.logs.text_writer import LITMUS_FILE
 
 NEW_TEST = "\nTest "
+CUT_TITLE = re.compile(r"^%+[ \t]*(?:\n(?:%[^\n]*(?:\n%*)?)?)?\Z", re.MULTILINE)
+LONGEST_TITLE = 4096  # characters
 USUAL_KINDS = (" Allowed", " Forbidden", " Required")
 
 _Body = tuple[dict[str, Any], int]  # what a result says, and where it ends
@@ -31,13 +35,27 @@ def looks_like_text_log(text: str) -> bool:
 
 def read_text(text: str, path: str) -> tuple[Columns, list[Problem]]:
     """The records of a text log, and what is damaged in it."""
-    whole = text.endswith("\n")
-    reader = _Reader(f"\n{text}" if whole else f"\n{text}\n", path)  # every line has an end before it and after it
+    kept = text[: _cut_head(text)]
+    whole = text.endswith("\n") and len(kept) == len(text)
+    text = kept
+    reader = _Reader(
+        f"\n{text}" if text.endswith("\n") else f"\n{text}\n", path
+    )  # every line has an end before it and after it
     columns, problems = reader.read()
     if not whole and not reader.damaged_end:
         line = text.count("\n") + 1
-        problems.append(Problem(path, line, "the last line has no end: the log is cut here"))
+        problems.append(Problem(path, line, "the last line has no end, or a record only begins: the log is cut here"))
     return columns, problems
+
+
+def _cut_head(text: str) -> int:
+    """Where the log is cut in the first lines of a record, which say nothing yet; else its end."""
+    if (title := CUT_TITLE.search(text, max(0, len(text) - LONGEST_TITLE))) is not None:
+        return title.start()
+    start = text.rfind("\n") + 1
+    last = text[start:]
+    is_head = last and (NEW_TEST[1:].startswith(last) or last.startswith(NEW_TEST[1:]))
+    return start if is_head and not START.match(f"{last}\n") else len(text)
 
 
 def _starts(text: str) -> Iterator[int]:
@@ -164,10 +182,11 @@ class _Reader:
         preamble = read_preamble(text)
         line = self._line_of(offset)
         row = preamble.row | {"test": preamble.name, "file": self.path, "line": line}
+        failure = failure_in(text)
         if preamble.row.get("optcheck") == "optimised":
-            row |= {"ending": str(Ending.REFUSED), "reason": preamble.failure}
-        elif preamble.failure:
-            row |= {"ending": str(Ending.CRASHED), "reason": preamble.failure}
+            row |= {"ending": str(Ending.REFUSED), "reason": failure}
+        elif failure:
+            row |= {"ending": str(Ending.CRASHED), "reason": failure}
         else:
             message = "there is no result for this test: the log is cut"
             self.problems.append(Problem(self.path, line, message, test=preamble.name))
@@ -199,7 +218,9 @@ class _Reader:
 
 
 def _add_parameters(row: dict[str, Any], trailer: Trailer) -> None:
-    said = read_pairs(row.get("options", ""))
+    said = row.get("options", "")
     row |= trailer.parameters
-    if said:
-        row["options"] = pairs_text((*said, *read_pairs(trailer.parameters.get("options", ""))))
+    if said and "options" in trailer.parameters:
+        row["options"] = f"{said[:-1]}, {trailer.parameters['options'][1:]}"
+    elif said:
+        row["options"] = said

@@ -108,7 +108,7 @@ def test_a_log_that_was_cut_is_continued(folder: Path, capsys: pytest.CaptureFix
 
 
 def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["run", *write("SB"), "--device", "fake,fake:2", "-s", "5000", "--json", "--until", "observed"]) == 0
+    assert main(["run", *write("SB"), "--device", "fake,fake:2", "-s", "100000", "--json", "--until", "observed"]) == 0
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["device"] for line in lines] == ["fake", "fake:2"]
     assert all(line["ending"] == "stopped" and line["positive"] > 0 for line in lines)
@@ -129,9 +129,7 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--device", "fake", "-o", "SB.litmus/log.txt"], "cannot be written"),
     ],
 )
-def test_bad_arguments(
-    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_bad_arguments(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     assert main(["run", *write("SB"), *arguments]) == 2
     assert message in capsys.readouterr().err
 
@@ -226,10 +224,10 @@ def test_gpu_litmus_tells_what_is_wrong(folder: Path, capsys: pytest.CaptureFixt
 
 
 def test_tune_finds_better_settings_and_writes_them(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["tune", "fake", *write("tunable", "strong"), "-s", "20000", "--candidates", "8", "--seed", "5"]
+    arguments = ["tune", "fake", *write("tunable", "strong"), "-s", "20000", "--candidates", "16", "--seed", "5"]
     assert main([*arguments, "-o", "best.toml", "--baseline"]) == 0
     printed = capsys.readouterr()
-    assert "rung 1 of 3: 8 settings" in printed.err
+    assert "rung 1 of 4: 16 settings" in printed.err
     row = next(line.split() for line in printed.out.splitlines() if line.startswith("tunable"))
     default, portable, own = (float(number.replace(",", "")) for number in row[1:4])
     assert own > 1.5 * default and portable > 1.5 * default

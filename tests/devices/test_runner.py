@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from fake_devices import OPENER, fake_test
 
 from gpudiy.devices.runner import Runner, run_tests
@@ -44,11 +49,12 @@ def test_a_sound_run() -> None:
         ("lost", Ending.DEVICE_LOST, "the bus does not answer"),
         ("memory", Ending.OUT_OF_MEMORY, "memory"),
         ("error", Ending.CRASHED, "ZeroDivisionError: division by zero"),
-        ("miscount", Ending.CRASHED, "4,095 outcomes of 4,096 iterations"),
+        ("miscount", Ending.CRASHED, "16,383 outcomes of 16,384 iterations"),
         ("misshapen", Ending.CRASHED, "an outcome that is not one of this test"),
         ("impossible", Ending.NOT_RUNNABLE, "too many threads"),
         ("crash-in-build", Ending.CRASHED, "while building: the worker was killed by SIGSEGV"),
         ("bad-build", Ending.BUILD_FAILED, "line 3 does not compile"),
+        ("crash-when-asked", Ending.CRASHED, "ended with exit code 5"),
     ],
 )
 def test_faults_are_survived_and_recorded(fault: str, ending: Ending, reason: str) -> None:
@@ -75,6 +81,12 @@ def test_a_device_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
     assert "did not come back: the card is gone" in records[2].reason
     assert "in 3 attempts" in records[-1].reason
     assert all(decide_record(record).verdict is Verdict.FAILED for record in records[1:])
+
+
+def test_a_device_that_is_gone_is_lost(tmp_path: Path) -> None:
+    records = run("exit", "SB", device=f"fake:{tmp_path / 'unknown'}")
+    assert [record.ending for record in records] == [Ending.CRASHED, Ending.DEVICE_LOST]
+    assert "did not come back: there is no device" in records[1].reason
 
 
 def test_a_device_that_does_not_open_is_an_error(tmp_path: Path) -> None:
@@ -137,6 +149,33 @@ def test_what_is_not_a_run_is_refused() -> None:
         RunSettings(iterations=0)
     with pytest.raises(ValueError, match="above 0 seconds"):
         RunSettings(limit=0)
+
+
+def test_a_worker_does_not_outlive_its_parent() -> None:
+    code = """
+from fake_devices import OPENER, Incantation, fake_test
+from gpudiy.devices.worker import Worker
+worker = Worker("fake", OPENER)
+worker.start()
+print(worker._process.pid, flush=True)
+worker.ask("prepare", [fake_test("hang")], limit=60)
+worker.ask("run", fake_test("hang"), Incantation(), 1, 1, limit=600)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    parent = subprocess.Popen([sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+    assert parent.stdout is not None
+    worker = int(parent.stdout.readline())
+    assert Path(f"/proc/{worker}").exists()
+    parent.kill()
+    parent.communicate()
+    for _ in range(200):
+        time.sleep(0.1)
+        try:
+            if "State:\tZ" in Path(f"/proc/{worker}/status").read_text():
+                return
+        except FileNotFoundError:
+            return
+    pytest.fail("the worker is still there")
 
 
 def test_the_worker_is_gone_afterwards() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import random
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from gpudiy.harness.incantation_text import (
     incantation_of,
     incantation_options,
     named_incantation,
+    parameter_table,
     published_combinations,
     read_incantation,
 )
@@ -61,6 +64,9 @@ def test_the_16_combinations_stand_in_the_published_order() -> None:
 
 
 def test_names() -> None:
+    assert named_incantation("asplos15-1") == named_incantation("none")
+    assert named_incantation("asplos15-12") == named_incantation("stress+sync+random")
+    assert named_incantation("asplos15-16") == named_incantation("all")
     assert named_incantation("default") == Incantation()
     assert named_incantation("all").bank_conflicts
     assert not any(getattr(named_incantation("none"), entry.name) is True for entry in fields(Incantation))
@@ -70,6 +76,8 @@ def test_names() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("asplos15-17", "asplos15-1 to asplos15-16"),
+        ("asplos15-0", "there is no incantation"),
         ("stres", "did you mean 'stress'"),
         ("stress+bnak", "did you mean 'bank'"),
         ("", "there is no incantation ''"),
@@ -94,7 +102,7 @@ def test_unknown_names(text: str, message: str) -> None:
         ('stress_pattern = "st-st-st"', "must be one of st-st, st-ld"),
         ("meet_every = ", "is not TOML"),
         ("[test]\nSB = 3", "is a table for each test"),
-        ("[test.SB]\nspin_limit = 0", "spin_limit is 0"),
+        ("[test.SB]\nstress_lines = 0", "stress_lines is 0"),
     ],
 )
 def test_bad_files(tmp_path: Path, source: str, message: str) -> None:
@@ -119,3 +127,13 @@ def test_ranges_are_kept() -> None:
     assert {one.stress_pattern for one in drawn} == set(StressPattern)
     assert len({one.meet_every for one in drawn}) > 5
     assert {one.memory_stress for one in drawn} == {False, True}
+
+
+def test_the_page_is_made_from_the_parameters() -> None:
+    path = ROOT / "docs" / "incantations.md"
+    page = path.read_text()
+    start, end = page.index("<!-- parameters -->\n") + 20, page.index("<!-- end of parameters -->")
+    if os.environ.get("PROMOTE"):
+        path.write_text(page[:start] + parameter_table() + page[end:])
+    else:
+        assert page[start:end] == parameter_table()

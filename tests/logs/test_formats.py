@@ -32,7 +32,7 @@ def distinct(found: list[Record]) -> list[Record]:
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "parquet", "jsonl.gz"])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(found=st.lists(records(), min_size=1, max_size=4).map(distinct))
 def test_structured_formats_lose_nothing(
     suffix: str, found: list[Record], tmp_path_factory: pytest.TempPathFactory
@@ -40,11 +40,9 @@ def test_structured_formats_lose_nothing(
     assert written_and_read(found, tmp_path_factory.mktemp("logs") / f"log.{suffix}") == found
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(found=st.lists(records(), min_size=1, max_size=4).map(distinct))
-def test_text_loses_nothing_it_has_words_for(
-    found: list[Record], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_text_loses_nothing_it_has_words_for(found: list[Record], tmp_path_factory: pytest.TempPathFactory) -> None:
     again = written_and_read(found, tmp_path_factory.mktemp("logs") / "log.txt")
     assert again == found
 
@@ -60,7 +58,12 @@ def test_one_frame_of_many_logs(tmp_path: Path) -> None:
     write_log(Columns.of(SOME[:1]), str(tmp_path / "one.txt"))
     write_log(Columns.of(SOME[1:]), str(tmp_path / "deep" / "two.jsonl.gz"))
     write_log(Columns.of(SOME), str(tmp_path / "three.parquet"))
-    for paths in (tmp_path, [tmp_path], str(tmp_path), [tmp_path / "*.txt", tmp_path / "deep", f"{tmp_path}/t*.parquet"]):
+    for paths in (
+        tmp_path,
+        [tmp_path],
+        str(tmp_path),
+        [tmp_path / "*.txt", tmp_path / "deep", f"{tmp_path}/t*.parquet"],
+    ):
         frame = gpudiy.logs.read(paths)
         assert sorted(frame["test"]) == ["MP", "MP", "SB", "SB"]
         assert frame["positive"].sum() == 6
@@ -108,9 +111,7 @@ def test_parquet_opens_in_pandas(tmp_path: Path) -> None:
     assert [name for name in NAMES if name not in ("file", "line")] == list(frame.columns)
 
 
-def test_without_pyarrow_the_command_to_install_it_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pyarrow_the_command_to_install_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(LogError, match="pyarrow") as error:
         write_log(Columns.of(SOME), str(tmp_path / "log.parquet"))

@@ -264,7 +264,9 @@ def test_exact_lines_and_single_lines_say_the_same(record: Record) -> None:
 
 
 NAME = r"[A-Za-z0-9_/.+\[\]-]+"
-BINDING = r"[ \t]*(?:\d+:[A-Za-z][\w.]*|\[?[A-Za-z][\w.]*\]?)[ \t]*=[ \t]*(?:-?(?:\d+|0x[0-9a-fA-F]+)|[A-Za-z][\w.]*)[ \t]*;"
+BINDING = (
+    r"[ \t]*(?:\d+:[A-Za-z][\w.]*|\[?[A-Za-z][\w.]*\]?)[ \t]*=[ \t]*(?:-?(?:\d+|0x[0-9a-fA-F]+)|[A-Za-z][\w.]*)[ \t]*;"
+)
 
 
 def herd_reads(text: str) -> list[tuple[str, str, list[tuple[int, str]], tuple[int, int]]]:

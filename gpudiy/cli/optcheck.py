@@ -1,0 +1,133 @@
+"""`gpudiy optcheck`, and `optcheck` as the literature has it: prove from SASS that a test survived its compiler."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiy import __version__
+from gpudiy.cli.progress import say
+
+if TYPE_CHECKING:
+    from optcheck.verdict import Check
+
+MAPPINGS = ("auto", "sm_35", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+EPILOG = """\
+A binary that `gpudiy build` made carries its tests. A listing (of cuobjdump -sass, nvdisasm or nvdisasm -json) does
+not: without --test, only what the literals say is checked, which is neither fences nor dependencies.
+
+exit code: 0 all unchanged, 1 some test was changed or cannot be verified, 2 bad input, 3 a disassembler failed"""
+OLD_EPILOG = """\
+exit code: 0 unchanged, 1 error, 2 optimised
+
+`gpudiy optcheck` says the same with more options."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    _add_inputs(parser)
+    parser.add_argument("--all", action="store_true", help="list the unchanged tests too")
+    parser.add_argument("--json", action="store_true", help="a JSON line for each test")
+
+
+def _add_inputs(parser: ArgumentParser) -> None:
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("binary", metavar="BINARY", nargs="?", help="a cubin, or an executable with cubins in it")
+    what.add_argument("--text", metavar="SASS", help="a listing instead of a binary")
+    parser.add_argument("--test", metavar="FILE", help="the test that the listing is")
+    parser.add_argument(
+        "--mapping",
+        metavar="ARCH",
+        choices=MAPPINGS,
+        default="auto",
+        help="the architecture whose words for accesses and fences count: auto or sm_35 to sm_120 (default: auto)",
+    )
+
+
+def run(arguments: Namespace) -> int:
+    checks, code = _checked(arguments, bad=2, failed=3)
+    if checks is None:
+        return code
+    from optcheck.report import as_json, finding_lines
+    from optcheck.verdict import Verdict
+
+    for check in checks:
+        if arguments.json:
+            print(json.dumps(as_json(check)))
+            continue
+        if check.verdict is not Verdict.UNCHANGED:
+            print("\n".join(finding_lines(check)))
+        elif arguments.all:
+            print(f"{check.test or check.kernel or 'listing'}: {check.verdict}")
+    if not arguments.json:
+        print(_summary(checks))
+    return 0 if all(check.verdict is Verdict.UNCHANGED for check in checks) else 1
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """`optcheck BINARY`, with its own exit codes: 0 unchanged, 1 error, 2 optimised."""
+    from gpudiy.cli import guarded
+
+    parser = ArgumentParser(
+        prog="optcheck",
+        description="Check that the compiler left a litmus test alone.",
+        epilog=OLD_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+    )
+    _add_inputs(parser)
+    parser.add_argument("--version", action="version", version=f"optcheck (gpudiy {__version__})")
+    parser.exit_on_error = True
+    try:
+        given = parser.parse_args(arguments)
+    except SystemExit as exit:
+        return 1 if exit.code else 0
+    code = guarded(lambda: _run_original(given))
+    return code if code in (0, 2) else 1
+
+
+def _run_original(arguments: Namespace) -> int:
+    checks, code = _checked(arguments, bad=1, failed=1)
+    if checks is None:
+        return code
+    from optcheck.report import original_text
+    from optcheck.verdict import Verdict
+
+    print("\n".join(original_text(checks)))
+    return 0 if all(check.verdict is Verdict.UNCHANGED for check in checks) else 2
+
+
+def _checked(arguments: Namespace, bad: int, failed: int) -> tuple[list[Check] | None, int]:
+    """The checks of what the command line names, or None and the exit code."""
+    from gpudiy.litmus.errors import LitmusError
+    from optcheck.disassembler import ToolError
+    from optcheck.report import check_binary, check_listing, read_test_file
+
+    architecture = "" if arguments.mapping == "auto" else arguments.mapping
+    name = arguments.text or arguments.binary
+    try:
+        test = read_test_file(Path(arguments.test)) if arguments.test else None
+        if arguments.text:
+            checks = list(check_listing(Path(name), test, architecture))
+        else:
+            checks = list(check_binary(Path(name), architecture))
+    except LitmusError as error:
+        say(error)
+        return None, bad
+    except ToolError as error:
+        say(f"{name}: error: {error}")
+        return None, failed
+    except OSError as error:
+        say(f"{error.filename or name}: error: {error.strerror}")
+        return None, bad
+    if not checks:
+        say(f"{name}: error: there is no specification in it: no literal 0x07f3a… and no test")
+        return None, bad
+    return checks, 0
+
+
+def _summary(checks: list[Check]) -> str:
+    verdicts = Counter(str(check.verdict) for check in checks)
+    counted = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
+    return f"{len(checks):,} function{'s' * (len(checks) != 1)} checked: {counted}"

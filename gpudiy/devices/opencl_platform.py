@@ -1,0 +1,119 @@
+"""OpenCL devices by name: `opencl` is the first, `opencl:N` the one of a number, `opencl:NAME` the one of a name.
+
+GPUs are numbered before CPUs. Without a GPU there is PoCL, OpenCL on the CPU, which needs no driver and no root.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from gpudiy.devices.device import Chip
+from gpudiy.devices.opening import Listing, UnknownDevice
+from gpudiy.harness.geometry import Limits
+
+KIND = "opencl"
+INSTALL = "pip install 'gpudiy[opencl]'"
+LEAST_VERSION = (2, 0)  # the first with scoped atomics
+MEMORY_SHARE = 4  # a harness takes this part of the memory of a device at most
+MOST_MEMORY = 256 << 20  # bytes
+
+
+def find_devices() -> list[Any]:
+    """The devices of all platforms that can run a harness, GPUs first; raises `ImportError` without PyOpenCL."""
+    os.environ.setdefault("POCL_AFFINITY", "1")  # two groups on one core never overlap: bind each to its own
+    import pyopencl
+
+    try:
+        platforms = pyopencl.get_platforms()
+    except pyopencl.LogicError:  # there is none
+        return []
+    found = []
+    for platform in platforms:
+        try:
+            found += platform.get_devices()
+        except pyopencl.Error:
+            continue  # a platform without devices, or whose driver is broken
+    usable = [device for device in found if device.available and version_of(device) >= LEAST_VERSION]
+    return sorted(usable, key=_in_sequence)
+
+
+def choose(rest: str) -> tuple[int, Any]:
+    """The device of the name after the colon, and its number."""
+    try:
+        devices = find_devices()
+    except ImportError:
+        raise UnknownDevice("OpenCL devices need PyOpenCL", hint=f"to get it: {INSTALL}") from None
+    if not devices:
+        raise UnknownDevice("there is no OpenCL device", hint=f"PoCL runs on the CPU; to get it: {INSTALL}")
+    number = int(rest[:9]) if rest.isdecimal() else _named(rest, devices)
+    if number is None or number >= len(devices):
+        there = ", ".join(f"{KIND}:{place} ({device.name.strip()})" for place, device in enumerate(devices))
+        raise UnknownDevice(f"there is no device '{KIND}:{rest}'", hint=f"there are {there}")
+    return number, devices[number]
+
+
+def list_devices() -> list[Listing]:
+    """What is there, and what is missing when nothing is."""
+    try:
+        devices = find_devices()
+    except ImportError:
+        return [Listing(KIND, "missing: PyOpenCL is not installed; with PoCL it also runs on the CPU", INSTALL)]
+    if not devices:
+        return [Listing(KIND, "missing: there is no OpenCL driver; PoCL runs on the CPU", INSTALL)]
+    return [Listing(f"{KIND}:{number}", _described(device)) for number, device in enumerate(devices)]
+
+
+def chip_of(number: int, device: Any) -> Chip:
+    limits = limits_of(device)
+    return Chip(
+        device=f"{KIND}:{number}",
+        chip=device.name.strip(),
+        architecture=device.version.strip(),
+        driver=f"{device.platform.name.strip()} {device.driver_version.strip()}",
+        toolkit=device.platform.version.strip(),
+        groups=limits.groups,
+        group_size=1 if limits.in_sequence else limits.group_size,
+    )
+
+
+def limits_of(device: Any) -> Limits:
+    """One group a compute unit is sure to run at the same time as the others; on a CPU its threads run in sequence."""
+    in_sequence = _in_sequence(device)
+    return Limits(
+        groups=device.max_compute_units,
+        group_size=device.max_work_group_size,
+        warp_size=1 if in_sequence else 32,
+        shared_bytes=device.local_mem_size,
+        memory_bytes=min(MOST_MEMORY, device.max_mem_alloc_size, device.global_mem_size // MEMORY_SHARE),
+        in_sequence=in_sequence,
+    )
+
+
+def _described(device: Any) -> str:
+    limits = limits_of(device)
+    threads = "their threads in sequence" if limits.in_sequence else f"of up to {limits.group_size:,} threads"
+    return f"{device.name.strip()}, {device.platform.name.strip()}; {limits.groups} groups at once, {threads}"
+
+
+def _named(name: str, devices: list[Any]) -> int | None:
+    """The first device whose name, or that of its platform, contains the words; without words the first."""
+    for number, device in enumerate(devices):
+        if name.lower() in f"{device.name} {device.platform.name}".lower():
+            return number
+    return None
+
+
+def _in_sequence(device: Any) -> bool:
+    import pyopencl
+
+    return bool(device.type & pyopencl.device_type.CPU)
+
+
+def version_of(device: Any) -> tuple[int, int]:
+    """Of `OpenCL 3.0 PoCL`, 3 and 0. The version of the language is no guide: 3.0 calls its language 1.2."""
+    try:
+        major, minor = device.version.split()[1].split(".")[:2]
+        return int(major), int(minor)
+    except (IndexError, ValueError):
+        return 0, 0

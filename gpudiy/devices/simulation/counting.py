@@ -1,0 +1,170 @@
+"""Counting: instances whose moments come in the same order, where it matters, are replayed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from gpudiy.devices.simulation.event import Event, Kind
+from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
+from gpudiy.devices.simulation.replay import Outcome, Replay
+from gpudiy.litmus.condition import FinalVariable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpudiy.devices.simulation.clock import Times
+
+DENSE_BITS = 16  # up to here all codes are counted in one array
+WORD_BITS = 63
+
+
+class Counter:
+    """The outcomes of instances, each different order of moments replayed only the first time it is met."""
+
+    def __init__(self, table: Timetable, replay: Replay) -> None:
+        self.replay = replay
+        self.pairs = list(telling_pairs(table))
+        self.known: dict[int, Outcome | None] = {}
+
+    def codes(self, times: list[Times]) -> NDArray[np.int64]:
+        """For each instance a number that tells the order of all telling pairs.
+
+        With more pairs than bits the bits are hashed: two orders then share a number about once in 2^63.
+        """
+        import numpy as np
+
+        size = len(times[0]) if times else 0
+        codes = np.zeros(size, np.int64)
+        weights = _weights(len(self.pairs))
+        for (one, other), weight in zip(self.pairs, weights, strict=True):
+            codes += (times[one] < times[other]) * np.int64(weight)
+        return codes
+
+    def outcomes(self, times: list[Times], codes: NDArray[np.int64]) -> dict[int, int]:
+        """How often each code is there; afterwards `known` has the outcome of each of them."""
+        import numpy as np
+
+        if len(self.pairs) <= DENSE_BITS:
+            counts = np.bincount(codes, minlength=1 << len(self.pairs))
+            found = np.flatnonzero(counts)
+            numbers = counts[found]
+            new = [int(code) for code in found if int(code) not in self.known]
+            if new:
+                first = np.full(len(counts), -1, np.int64)
+                first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+                self._replay(times, {code: int(first[code]) for code in new})
+        else:
+            found, places, numbers = np.unique(codes, return_index=True, return_counts=True)
+            fresh = [(int(c), int(place)) for c, place in zip(found, places, strict=True) if int(c) not in self.known]
+            self._replay(times, dict(fresh))
+        return {int(code): int(number) for code, number in zip(found, numbers, strict=True)}
+
+    def _replay(self, times: list[Times], places: dict[int, int]) -> None:
+        import numpy as np
+
+        if not places:
+            return
+        rows = np.array([time[list(places.values())] for time in times]).T.tolist()
+        for code, row in zip(places, rows, strict=True):
+            self.known[code] = self.replay.outcome(row)
+
+
+def _weights(count: int) -> list[int]:
+    """Powers of two; with too many of them odd numbers spread over the word, the same ones always."""
+    if count <= WORD_BITS:
+        return [1 << bit for bit in range(count)]
+    weights, state = [], 0x9E3779B97F4A7C15
+    for _ in range(count):
+        state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
+        weights.append(((state ^ state >> 29) | 1) - (1 << 63) | 1)
+    return weights
+
+
+def telling_pairs(table: Timetable) -> Iterator[tuple[int, int]]:
+    """Pairs of moments whose order may decide an outcome and is not always the same."""
+    ancestors = table.ancestors()
+    tells = _Telling(table)
+    for one, other in combinations(table.moments, 2):
+        always = ancestors[one.number] >> other.number & 1 or ancestors[other.number] >> one.number & 1
+        if not always and (tells(one, other) or tells(other, one)):
+            yield one.number, other.number
+
+
+class _Telling:
+    """Which pairs of moments may decide an outcome."""
+
+    def __init__(self, table: Timetable) -> None:
+        program = table.program
+        self.program = program
+        self.views = table.views
+        observed = {program.location_of[term.name] for term in program.test.observed if isinstance(term, FinalVariable)}
+        atomic = {place for event in program.events if event.kind is Kind.ATOMIC for place in event.locations}
+        self.looked_at = observed | atomic  # locations of which L2 itself is looked at
+        strong = [event for event in program.events if event.writes and event.strong]
+        ranked = {place for event in strong for place in event.locations}  # L2 ranks the strong writes there
+        self.strong = strong
+        self.hurried = {  # writes that synchronisation may bring to L2 early, where that matters
+            event.number
+            for event in program.events
+            if event.writes and event.locations & (self.looked_at | ranked) and self._handed_on(event)
+        }
+
+    def __call__(self, one: Moment, other: Moment) -> bool:
+        if self.views and self._synchronises(one):
+            both = self._synchronises(other) and one.event.thread != other.event.thread
+            if both or (_in_l2(other) and other.event.number in self.hurried):
+                return True
+        if not one.event.may_meet(other.event):
+            return False
+        if _in_l2(one) and _in_l2(other):
+            strong = one.event.strong and other.event.strong
+            return not self.views or strong or bool(one.event.locations & self.looked_at)
+        reads = one.stage is Stage.ISSUE and one.event.reads
+        if reads and _in_l2(other):
+            return not self.views or one.event.kind is Kind.ATOMIC or (other.event.strong and self._own_write(one))
+        if other.stage is not Stage.SEEN:
+            return False
+        rivals = one.event.thread != other.event.thread and not (one.event.strong and other.event.strong)
+        if one.stage is Stage.SEEN:
+            return rivals and one.viewer == other.viewer
+        own = one.stage is Stage.ISSUE and one.event.thread == other.viewer
+        return own and (one.event.kind is Kind.READ or (one.event.writes and rivals))
+
+    def _synchronises(self, moment: Moment) -> bool:
+        """Whether something may be brought to L2, or told, at this moment."""
+        event = moment.event
+        if event.kind is Kind.BARRIER:
+            return moment.stage is Stage.ARRIVE
+        if moment.stage is not Stage.ISSUE:
+            return False
+        return event.kind is Kind.FENCE or (event.strong_read and self._acquired(event))
+
+    def _acquired(self, read: Event) -> bool:
+        """Whether the read may complete a synchronisation."""
+        completes = any(
+            event.acquires and (event is read or self.program.before(read, event)) for event in self.program.events
+        )
+        return completes and any(write.thread != read.thread and write.may_meet(read) for write in self.strong)
+
+    def _handed_on(self, write: Event) -> bool:
+        """Whether others may be told of the write: by its thread, or by one that strongly read it."""
+        return write.strong or any(
+            self.program.before(write, event) and (event.releases or event.kind is Kind.BARRIER)
+            for event in self.program.events
+        )
+
+    def _own_write(self, moment: Moment) -> bool:
+        return any(
+            event.writes and event.strong and event.thread == moment.event.thread and event.may_meet(moment.event)
+            for event in self.program.events
+        )
+
+
+def _in_l2(moment: Moment) -> bool:
+    """Whether this is when a write gets to L2."""
+    if moment.event.kind is Kind.ATOMIC:
+        return moment.stage is Stage.ISSUE
+    return moment.event.kind is Kind.WRITE and moment.stage is Stage.ARRIVE

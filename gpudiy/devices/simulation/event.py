@@ -1,0 +1,106 @@
+"""Events of a simulated run: every access, fence and barrier an unrolled thread may come to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from gpudiy.litmus.access import Order, Scope
+from gpudiy.litmus.instruction import (
+    Atomic,
+    Barrier,
+    BarrierMode,
+    Fence,
+    FenceKind,
+    Instruction,
+    Load,
+    Reduce,
+    Store,
+)
+
+RELEASING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.RELEASE)
+ACQUIRING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.ACQUIRE)
+
+
+class Kind(Enum):
+    READ = "read"
+    WRITE = "write"
+    ATOMIC = "atomic"
+    FENCE = "fence"
+    BARRIER = "barrier"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`locations` are all it may touch; `dependencies` the events whose values decide what it does, or whether."""
+
+    number: int
+    thread: int
+    step: int
+    kind: Kind
+    instruction: Instruction
+    locations: frozenset[int] = frozenset()
+    dependencies: frozenset[int] = frozenset()
+    meeting: tuple[int, int, int] = (0, 0, 0)  # of a barrier: its instance, identifier, and how many came before
+
+    @property
+    def accesses(self) -> bool:
+        return self.kind not in (Kind.FENCE, Kind.BARRIER)
+
+    @property
+    def reads(self) -> bool:
+        return self.kind in (Kind.READ, Kind.ATOMIC)
+
+    @property
+    def writes(self) -> bool:
+        return self.kind in (Kind.WRITE, Kind.ATOMIC)
+
+    @property
+    def order(self) -> Order:
+        match self.instruction:
+            case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
+                return access.order
+        return Order.WEAK
+
+    @property
+    def scope(self) -> Scope | None:
+        match self.instruction:
+            case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
+                return access.effective_scope
+            case Fence(scope=scope):
+                return scope
+        return None
+
+    @property
+    def strong(self) -> bool:
+        return self.kind is Kind.FENCE or (self.accesses and self.order is not Order.WEAK)
+
+    @property
+    def strong_read(self) -> bool:
+        """A read that can begin an acquire pattern; what red reads nobody gets."""
+        return self.reads and self.strong and not isinstance(self.instruction, Reduce)
+
+    @property
+    def acquires(self) -> bool:
+        if isinstance(self.instruction, Fence):
+            return self.instruction.kind in ACQUIRING
+        return self.strong_read and self.order in (Order.ACQUIRE, Order.ACQ_REL)
+
+    @property
+    def releases(self) -> bool:
+        if isinstance(self.instruction, Fence):
+            return self.instruction.kind in RELEASING
+        return self.writes and self.order in (Order.RELEASE, Order.ACQ_REL)
+
+    @property
+    def sequential(self) -> bool:
+        """fence.sc, and membar, which is the same on the chips that have it."""
+        return isinstance(self.instruction, Fence) and self.instruction.kind in (FenceKind.SC, FenceKind.MEMBAR)
+
+    @property
+    def waits(self) -> bool:
+        return isinstance(self.instruction, Barrier) and self.instruction.mode is BarrierMode.SYNC
+
+    def may_meet(self, other: Event) -> bool:
+        """Whether both may touch one location."""
+        return bool(self.locations & other.locations)

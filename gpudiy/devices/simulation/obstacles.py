@@ -1,0 +1,101 @@
+"""What the simulated machine cannot run as it is meant, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpudiy.devices.simulation.barriers import met_by, order_barriers
+from gpudiy.devices.simulation.event import Kind
+from gpudiy.devices.simulation.moment import NeverEnds, Stage, Timetable, accesses
+from gpudiy.devices.simulation.profile import Family, Profile
+from gpudiy.devices.simulation.program import Program
+from gpudiy.litmus import Test
+from gpudiy.litmus.access import Order, Proxy, Scope
+from gpudiy.litmus.instruction import (
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    FenceKind,
+    Immediate,
+    Instruction,
+    Load,
+    ProxyFence,
+    Reduce,
+    Store,
+    guard_of,
+)
+from gpudiy.litmus.instruction_text import instruction_text
+
+MOST_EVENTS = 200
+
+
+def find_obstacle(test: Test, profile: Profile) -> str | None:
+    """The first reason why the machine of this profile cannot run the test, if there is one."""
+    return next(_obstacles(test, profile), None)
+
+
+def _obstacles(test: Test, profile: Profile) -> Iterator[str]:
+    if test.memory_map.symbolic:
+        yield "its instructions contradict its memory map"
+    if any(variable.proxy is not Proxy.GENERIC for variable in test.memory_map.variables):
+        yield "the simulated machine has the generic proxy only"
+    for number, thread in enumerate(test.threads):
+        for instruction in thread:
+            reason = _unknown(instruction, profile)
+            if reason is not None:
+                yield f"P{number} has `{instruction_text(instruction)}`: {reason}"
+        yield from _barriers(number, thread)
+    program = Program(test)
+    if len(program.events) > MOST_EVENTS:
+        yield f"it has {len(program.events)} accesses, fences and barriers with its loops unrolled, over {MOST_EVENTS}"
+    yield from _waiting(program)
+
+
+def _unknown(instruction: Instruction, profile: Profile) -> str | None:
+    if isinstance(instruction, ProxyFence):
+        return "the simulated machine has the generic proxy only"
+    if isinstance(instruction, (Load, Store, Atomic, Reduce)) and instruction.access.proxy is not Proxy.GENERIC:
+        return "the simulated machine has the generic proxy only"
+    if profile.family is not Family.SINGLE_MEMORY:
+        return None
+    if isinstance(instruction, Fence):
+        return None if instruction.kind is FenceKind.MEMBAR else f"{profile.chip} has no fence but membar"
+    if isinstance(instruction, (Load, Store, Atomic, Reduce)):
+        if instruction.access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL):
+            return f"{profile.chip} has neither acquire nor release"
+        if instruction.access.scope is Scope.CLUSTER:
+            return f"{profile.chip} has no clusters"
+    return None
+
+
+def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:
+    """A barrier must be one that its thread comes to in every run."""
+    barriers = [instruction for instruction in thread if isinstance(instruction, Barrier)]
+    if not barriers:
+        return
+    if any(isinstance(instruction, Branch) for instruction in thread):
+        yield f"P{number} has barriers and branches: whether it comes to a barrier must be known before"
+    for barrier in barriers:
+        if guard_of(barrier) is not None:
+            yield f"P{number} has a barrier behind a guard: whether it comes to a barrier must be known before"
+        if not isinstance(barrier.identifier, Immediate) or not isinstance(barrier.count, (Immediate, type(None))):
+            yield f"P{number} takes the number of a barrier from a register"
+
+
+def _waiting(program: Program) -> Iterator[str]:
+    table = Timetable(program)
+    for event in accesses(program.events):
+        issue = table.add(Stage.ISSUE, event)
+        if event.kind is Kind.WRITE:
+            table.order(issue, table.add(Stage.ARRIVE, event))
+    order_barriers(table)
+    for barrier in program.events:
+        if barrier.waits and isinstance(barrier.instruction, Barrier):
+            count = barrier.instruction.count
+            if isinstance(count, Immediate) and count.value - 1 > len(met_by(program, barrier)):
+                yield f"P{barrier.thread} waits at a barrier for {count.value} threads that never come together"
+    try:
+        table.sorted()
+    except NeverEnds as problem:
+        yield str(problem)

@@ -1,0 +1,82 @@
+"""Profiles: which chip the simulated machine is like, in what it may do and in how often it does it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from gpudiy.litmus.errors import near_name
+
+
+class Family(Enum):
+    """The rules of order a chip keeps."""
+
+    INTERLEAVING = "one access after another"
+    SINGLE_MEMORY = "one memory behind reordering threads; fences of three scopes"
+    MANY_VIEWS = "every thread has its own view of memory; acquire, release and fence.sc bring views together"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often something is late under full stress (a share), and by how much then (in issue slots)."""
+
+    share: float
+    slots: float
+
+
+PROMPT = Pace(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """`model` names the model under which the machine is sound; the machine itself knows nothing of models."""
+
+    name: str
+    chip: str
+    architecture: str
+    family: Family
+    model: str
+    loads: Pace = PROMPT  # a load takes its value late: those behind it overtake it
+    rereads: Pace = PROMPT  # the same, for a load whose location its thread loads again
+    stores: Pace = PROMPT  # a store waits in the store buffer before it reaches L2
+    atomics: Pace = PROMPT  # an atomic waits on its way to L2
+    views: Pace = PROMPT  # a write in L2 is late in becoming visible to some thread
+    reads_in_order: bool = True  # two reads of one location stay in order
+    bank_conflicts_hold_loads: float = 1.0  # how much more often loads are late under bank conflicts
+
+
+_PROFILES = (
+    Profile("sc", "simulated machine that interleaves", "none", Family.INTERLEAVING, "sc"),
+    Profile(
+        "fermi", "simulated chip like Fermi", "sm_20", Family.SINGLE_MEMORY, "ptx-asplos15",
+        loads=Pace(0.12, 6.0), rereads=Pace(0.35, 8.0), stores=Pace(0.10, 5.0), atomics=Pace(0.001, 6.0),
+        reads_in_order=False, bank_conflicts_hold_loads=1.5,
+    ),
+    Profile(
+        "kepler", "simulated chip like Kepler", "sm_35", Family.SINGLE_MEMORY, "ptx-asplos15",
+        loads=Pace(0.15, 6.0), rereads=Pace(0.45, 8.0), stores=Pace(0.20, 6.0), atomics=Pace(0.002, 6.0),
+        reads_in_order=False, bank_conflicts_hold_loads=1.5,
+    ),
+    Profile(
+        "maxwell", "simulated chip like Maxwell", "sm_52", Family.SINGLE_MEMORY, "ptx-asplos15",
+        loads=Pace(0.04, 5.0), rereads=Pace(0.04, 5.0), stores=Pace(0.08, 5.0), atomics=Pace(0.002, 6.0),
+    ),
+    Profile(
+        "volta", "simulated chip like Volta", "sm_70", Family.MANY_VIEWS, "ptx-6.0",
+        loads=Pace(0.15, 6.0), rereads=Pace(0.15, 6.0), stores=Pace(0.20, 6.0), atomics=Pace(0.02, 6.0),
+        views=Pace(0.15, 8.0), reads_in_order=False,
+    ),
+)  # fmt: skip
+PROFILES = {profile.name: profile for profile in _PROFILES}
+
+
+class UnknownProfile(ValueError):
+    """There is no simulated chip of that name."""
+
+
+def find_profile(name: str) -> Profile:
+    profile = PROFILES.get(name)
+    if profile is None:
+        hint = near_name(name, list(PROFILES)) or "the profiles are " + ", ".join(PROFILES)
+        raise UnknownProfile(f"there is no simulated chip {name!r}; {hint}")
+    return profile

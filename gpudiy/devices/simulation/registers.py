@@ -1,0 +1,105 @@
+"""What the registers of a thread hold, given the values its reads have got so far."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpudiy.devices.simulation.arithmetic import compared, computed, wrapped
+from gpudiy.devices.simulation.event import Event
+from gpudiy.devices.simulation.program import Program
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Branch,
+    Immediate,
+    Load,
+    Operand,
+    Register,
+    SetPredicate,
+    destination_of,
+    guard_of,
+)
+
+Held = dict[str, int | None]  # None: not known yet, a read it depends on is still on its way
+
+
+class NotKnownYet(Exception):
+    """Where control goes depends on a read that is still on its way."""
+
+
+@dataclass(slots=True)
+class Reached:
+    """A thread that has come to a step, or has gone past it (`there` is false)."""
+
+    registers: Held
+    there: bool
+    given_up: bool = False  # a loop would have gone round once too often
+
+
+def run_to(program: Program, thread: int, goal: int, values: Mapping[int, int]) -> Reached:
+    """Run the thread from its start to a step; `values` are those that reads, by event, have got."""
+    steps = program.steps[thread]
+    held: Held = dict(program.start[thread])
+    index = 0
+    while index < goal:
+        step = steps[index]
+        instruction = step.instruction
+        if instruction is None:
+            return Reached(held, goal >= len(steps))
+        guard = guard_of(instruction)
+        runs: bool | None = True
+        if guard is not None:
+            predicate = held[guard.predicate.name]
+            runs = None if predicate is None else bool(predicate) != guard.negated
+        index += 1
+        if isinstance(instruction, Branch):
+            if runs is None:
+                raise NotKnownYet
+            if runs:
+                if step.jump is None:
+                    return Reached(held, False, given_up=True)
+                index = step.jump
+            continue
+        destination = destination_of(instruction)
+        if destination is None or runs is False:
+            continue
+        if runs is None:
+            held[destination.name] = None
+        elif isinstance(instruction, (Load, Atomic)):
+            event = program.by_step[thread, index - 1]
+            value = values.get(event.number)
+            held[destination.name] = None if value is None else wrapped(value, instruction.access.type)
+        else:
+            assert isinstance(instruction, (Alu, SetPredicate))
+            held[destination.name] = _calculated(program, held, instruction)
+    return Reached(held, index == goal)
+
+
+def runs_here(event: Event, registers: Held) -> bool:
+    """Whether the guard of the event lets it run."""
+    guard = guard_of(event.instruction)
+    if guard is None:
+        return True
+    predicate = registers[guard.predicate.name]
+    if predicate is None:
+        raise NotKnownYet
+    return bool(predicate) != guard.negated
+
+
+def operand_value(program: Program, registers: Held, operand: Operand) -> int | None:
+    if isinstance(operand, Immediate):
+        return operand.value
+    return registers[operand.name] if isinstance(operand, Register) else program.address(operand.name)
+
+
+def _calculated(program: Program, registers: Held, instruction: Alu | SetPredicate) -> int | None:
+    numbers: list[int] = []
+    for source in instruction.sources:
+        value = operand_value(program, registers, source)
+        if value is None:
+            return None
+        numbers.append(value)
+    if isinstance(instruction, SetPredicate):
+        return int(compared(instruction.comparison, numbers[0], numbers[1], instruction.type))
+    return computed(instruction, numbers)

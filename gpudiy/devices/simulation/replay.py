@@ -1,0 +1,199 @@
+"""The replay: what one instance does, given the times of its moments. This is the machine; all else prepares for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpudiy.devices.simulation.arithmetic import CannotCompute, modified, wrapped
+from gpudiy.devices.simulation.event import Event, Kind
+from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
+from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
+from gpudiy.litmus.condition import FinalRegister, Observable, Value
+from gpudiy.litmus.instruction import (
+    Atomic,
+    Branch,
+    Load,
+    Reduce,
+    Store,
+    address_of,
+    destination_of,
+    guard_of,
+    operands_of,
+)
+
+Outcome = tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What an access asks of memory: where, and the operands that decide what is written."""
+
+    location: int
+    operands: tuple[int, ...]
+
+
+class Replay:
+    """Runs instances of one program; `_start`, `_issue` and the rest are what kinds of memory differ in."""
+
+    def __init__(self, table: Timetable) -> None:
+        self.table = table
+        self.program = table.program
+        self.terms = self.program.test.observed
+        watched = {term.thread for term in self.terms if isinstance(term, FinalRegister)}
+        # a thread without branches always ends, so only what is observed of it matters
+        branching = {
+            number
+            for number, thread in enumerate(self.program.test.threads)
+            if any(isinstance(instruction, Branch) for instruction in thread)
+        }
+        self.followed = sorted(watched | branching)
+        self.direct = self._direct() if not branching else None
+        self.constant = {event.number: self._constant(event) for event in self.program.events}
+        self.values: dict[int, int] = {}
+
+    def outcome(self, times: Sequence[float]) -> Outcome | None:
+        """The observed values; None if a loop did not end."""
+        self.values = {}
+        self._start()
+        moments = self.table.moments
+        for number in sorted(range(len(times)), key=times.__getitem__):
+            self._happen(moments[number])
+        registers: dict[int, dict[str, int | None]] = {}
+        if self.direct is None:
+            for thread in self.followed:
+                reached = run_to(self.program, thread, len(self.program.steps[thread]), self.values)
+                if reached.given_up:
+                    return None
+                registers[thread] = reached.registers
+        return tuple(self._final(term, registers) for term in self.terms)
+
+    def _final(self, term: Observable, registers: dict[int, dict[str, int | None]]) -> Value:
+        if not isinstance(term, FinalRegister):
+            location = self.program.location_of[term.name]
+            return self.program.value(self._memory()[location], self.program.types[location])
+        number = self.values[self.direct[term]] if self.direct is not None else registers[term.thread][term.name]
+        assert number is not None
+        type = self.program.register_types[term.thread][term.name]
+        return self.program.value(wrapped(number, type), type)
+
+    def _direct(self) -> dict[FinalRegister, int] | None:
+        """For each observed register the read that fills it last, if it is as simple as that for all of them."""
+        found: dict[FinalRegister, int] = {}
+        for term in self.terms:
+            if not isinstance(term, FinalRegister):
+                continue
+            for index, step in enumerate(self.program.steps[term.thread]):
+                destination = None if step.instruction is None else destination_of(step.instruction)
+                if destination is None or destination.name != term.name or step.instruction is None:
+                    continue
+                found.pop(term, None)
+                if isinstance(step.instruction, (Load, Atomic)) and guard_of(step.instruction) is None:
+                    found[term] = self.program.by_step[term.thread, index].number
+            if term not in found:
+                return None
+        return found
+
+    def _start(self) -> None:
+        raise NotImplementedError
+
+    def _memory(self) -> list[int]:
+        """What every location holds in the end."""
+        raise NotImplementedError
+
+    def _happen(self, moment: Moment) -> None:
+        if moment.stage is Stage.ISSUE:
+            request = self._request(moment.event)
+            if request is not None:
+                self._issue(moment.event, request)
+        elif moment.stage is Stage.ARRIVE:
+            self._arrive(moment.event)
+        else:
+            self._seen(moment.event, moment.viewer)
+
+    def _issue(self, event: Event, request: Request) -> None:
+        raise NotImplementedError
+
+    def _arrive(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def _seen(self, event: Event, viewer: int) -> None:
+        """Where all threads see one memory nothing happens."""
+
+    def _written(self, event: Event, request: Request, old: int) -> int | None:
+        """What a store or an atomic writes; None if it writes nothing."""
+        instruction = event.instruction
+        if isinstance(instruction, Store):
+            return wrapped(request.operands[0], instruction.access.type)
+        assert isinstance(instruction, (Atomic, Reduce))
+        return modified(instruction.operation, old, list(request.operands), instruction.access.type)
+
+    def _request(self, event: Event) -> Request | None:
+        """None if the thread does not come to the event, or its guard forbids it."""
+        request = self.constant[event.number]
+        if request is not None:
+            return request
+        reached = run_to(self.program, event.thread, event.step, self.values)
+        return self._asked(event, reached)
+
+    def _asked(self, event: Event, reached: Reached) -> Request | None:
+        if not (reached.there and runs_here(event, reached.registers)):
+            return None
+        instruction = event.instruction
+        if not isinstance(instruction, (Load, Store, Atomic, Reduce)):
+            return Request(-1, ())
+        address = operand_value(self.program, reached.registers, address_of(instruction) or instruction.address)
+        operands = [operand_value(self.program, reached.registers, operand) for operand in operands_of(instruction)]
+        if address is None or None in operands:
+            raise NotKnownYet
+        location = self.program.addressed.get(address)
+        if location is None:
+            raise CannotCompute(f"P{event.thread} uses {address:#x} as an address, where no variable is")
+        return Request(location, tuple(value for value in operands if value is not None))
+
+    def _constant(self, event: Event) -> Request | None:
+        """What the event asks whatever the reads return, if that can be told."""
+        if event.dependencies:
+            return None
+        try:
+            return self._asked(event, run_to(self.program, event.thread, event.step, {}))
+        except NotKnownYet:
+            return None
+
+
+class SingleMemory(Replay):
+    """One memory; each thread sees its own stores before they reach it."""
+
+    def _start(self) -> None:
+        self.memory = list(self.program.initial)
+        self.waiting: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self.program.placements]
+        self.buffered: dict[int, tuple[int, int]] = {}
+
+    def _memory(self) -> list[int]:
+        return self.memory
+
+    def _issue(self, event: Event, request: Request) -> None:
+        if event.kind in (Kind.BARRIER, Kind.FENCE):
+            return
+        location = request.location
+        queue = self.waiting[event.thread].get(location)
+        old = queue[-1][1] if queue else self.memory[location]
+        if event.reads:
+            self.values[event.number] = old
+        if not event.writes:
+            return
+        written = self._written(event, request, old)
+        if written is None:
+            return
+        if event.kind is Kind.ATOMIC:
+            self.memory[location] = written
+        else:
+            self.waiting[event.thread].setdefault(location, []).append((event.number, written))
+            self.buffered[event.number] = (location, written)
+
+    def _arrive(self, event: Event) -> None:
+        entry = self.buffered.pop(event.number, None)
+        if entry is not None:
+            location, written = entry
+            self.waiting[event.thread][location].remove((event.number, written))
+            self.memory[location] = written

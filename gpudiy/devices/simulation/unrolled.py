@@ -1,0 +1,52 @@
+"""Threads without loops: the code of a thread laid out so that control only ever goes forward."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiy.litmus.instruction import Branch, Instruction, Label
+from gpudiy.litmus.test import Thread
+
+PASSES = 4  # how often a loop may go round before its instance is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One instruction of the unrolled code; `jump` is where a branch goes: None, if it would go round once too often.
+
+    A step without an instruction ends the thread.
+    """
+
+    position: int  # in the thread as written
+    instruction: Instruction | None
+    jump: int | None = None
+
+
+def unrolled(thread: Thread) -> tuple[Step, ...]:
+    """The thread once for each time a loop may go round; what lies before all loops is there only once."""
+    labels = {each.name: position for position, each in enumerate(thread) if isinstance(each, Label)}
+    backward = [
+        labels[each.target]
+        for position, each in enumerate(thread)
+        if isinstance(each, Branch) and labels[each.target] <= position
+    ]
+    passes = PASSES if backward else 1
+    starts: list[tuple[int, int]] = []  # of each pass: its first step, and the position in the thread it begins at
+    total = 0
+    for number in range(passes):
+        begin = 0 if number == 0 else min(backward)
+        starts.append((total, begin))
+        total += len(thread) - begin + 1
+    steps: list[Step] = []
+    for number, (_, begin) in enumerate(starts):
+        for position in range(begin, len(thread)):
+            instruction = thread[position]
+            jump = None
+            if isinstance(instruction, Branch):
+                target = labels[instruction.target]
+                goal = number + (target <= position)
+                if goal < passes:
+                    jump = starts[goal][0] + target - starts[goal][1]
+            steps.append(Step(position, instruction, jump))
+        steps.append(Step(len(thread), None))
+    return tuple(steps)

@@ -1,0 +1,331 @@
+"""One thread of a test in C11 atomics: for OpenCL, and for the host build that runs the harness without a GPU.
+
+`TABLE` says what each access and fence of PTX becomes; what cannot keep its meaning there is an `obstacle`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.condition import AddressOf, FinalRegister
+from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.instruction import (
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Branch,
+    Comparison,
+    Fence,
+    FenceKind,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+    guard_of,
+)
+from gpudiy.litmus.test import Test
+
+PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)
+SCOPES = {Scope.CTA: "cta", Scope.CLUSTER: "cluster", Scope.GPU: "gpu", Scope.SYS: "sys"}
+FENCES = {
+    FenceKind.MEMBAR: "seq_cst",
+    FenceKind.SC: "seq_cst",
+    FenceKind.ACQ_REL: "acq_rel",
+    FenceKind.ACQUIRE: "acquire",
+    FenceKind.RELEASE: "release",
+}
+CACHES = {CacheOperator.CG: "gpu", CacheOperator.CV: "sys", CacheOperator.WT: "sys"}
+FETCHES = {
+    AtomicOperation.ADD: "add",
+    AtomicOperation.AND: "and",
+    AtomicOperation.OR: "or",
+    AtomicOperation.XOR: "xor",
+}
+LOOPS = {  # C11 has no such operation: compare and exchange until it succeeds
+    AtomicOperation.MIN: "old < operand ? old : operand",
+    AtomicOperation.MAX: "old > operand ? old : operand",
+    AtomicOperation.INC: "old >= operand ? 0 : old + 1",
+    AtomicOperation.DEC: "old == 0 || old > operand ? operand : old - 1",
+}
+ATOMICS = frozenset({*FETCHES, *LOOPS, AtomicOperation.EXCH, AtomicOperation.CAS})
+COMPARISONS = {
+    Comparison.EQ: "==", Comparison.NE: "!=", Comparison.LT: "<",
+    Comparison.LE: "<=", Comparison.GT: ">", Comparison.GE: ">=",
+}  # fmt: skip
+ARITHMETIC = {
+    AluOperation.ADD: "+", AluOperation.SUB: "-", AluOperation.MUL: "*",
+    AluOperation.AND: "&", AluOperation.OR: "|", AluOperation.XOR: "^",
+}  # fmt: skip
+
+TABLE = (
+    (
+        "ld, st",
+        "volatile access",
+        "the compiler keeps it; the memory system may do with it what it may do with a weak one",
+    ),
+    ("ld.cg, st.cg", "relaxed, device", "at the level of memory that all groups share"),
+    ("ld.cv, st.wt, volatile", "relaxed, all devices", "never cached"),
+    ("ld.ca, ld.cs, ld.lu, st.wb, st.cs", "not runnable", "no operation names the cache of one group"),
+    ("relaxed, acquire, release, acq_rel", "the same order", ""),
+    (".cta, .gpu, .sys", "work-group, device, all devices", ""),
+    (".cluster", "not runnable", "there are no clusters"),
+    ("membar.S, fence.sc.S", "fence, seq_cst", "a fence without an order does not keep a store before a load"),
+    ("fence.acq_rel.S and its halves", "fence of the same order", ""),
+    ("atom, red: add and or xor exch cas", "the operation of the same name", ""),
+    ("atom, red: min max inc dec", "compare-exchange until it succeeds", "one atomic operation, as before"),
+    ("fence.proxy, other proxies, barriers", "not runnable", ""),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class C11Role:
+    """Statements for the body of the loop over instances: `at_x` is the address of x, results are left in `results`."""
+
+    thread: int
+    lines: tuple[str, ...]
+    variables: tuple[str, ...]
+    results: tuple[str, ...]  # a name of C for each observed register, in the order of `test.observed`
+
+
+def obstacle(test: Test) -> str | None:
+    """Why OpenCL cannot keep the meaning of the test, if it cannot."""
+    if test.scope_tree.has_clusters:
+        return "its threads are in a cluster of CTAs, which OpenCL does not have"
+    for number, thread in enumerate(test.threads):
+        for instruction in thread:
+            found = _obstacle(instruction)
+            if found is not None:
+                return f"P{number}: {found}"
+    return obstacle_on_host(test)
+
+
+def obstacle_on_host(test: Test) -> str | None:
+    """Why the host build, which has neither scopes nor caches to choose, cannot execute the test, if it cannot."""
+    for number, thread in enumerate(test.threads):
+        for instruction in thread:
+            if isinstance(instruction, ProxyFence) or (
+                isinstance(instruction, MemoryInstruction) and instruction.access.proxy is not Proxy.GENERIC
+            ):
+                return f"P{number}: there are no proxies"
+            if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in ATOMICS:
+                return f"P{number}: there is no atomic {instruction.operation}"
+    for use in memory_uses(test):
+        if len({test.memory_map.space_of(name) for name in use.targets}) > 1:
+            return f"P{use.thread}: [{use.instruction.address.name}] may lie in either space"
+    return None
+
+
+def c11_role(test: Test, thread: int) -> C11Role:
+    return _Writer(test, thread).role()
+
+
+def _obstacle(instruction: Instruction) -> str | None:
+    match instruction:
+        case Load() | Store() | Atomic() | Reduce():
+            return _obstacle_of_access(instruction)
+        case Fence(scope=Scope.CLUSTER):
+            return "OpenCL has no scope .cluster"
+        case ProxyFence():
+            return "OpenCL has no fence.proxy"
+        case Alu(operation=operation, sources=sources):
+            same = len(sources) > 1 and sources[0] == sources[1] and isinstance(sources[0], Register)
+            zero = Immediate(0) in sources
+            if (same and operation in (AluOperation.XOR, AluOperation.SUB)) or (
+                zero and operation in (AluOperation.AND, AluOperation.MUL)
+            ):
+                return f"a C compiler knows that this {operation} gives 0, so the dependency would be gone"
+    return None
+
+
+def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
+    access = instruction.access
+    if access.proxy is not Proxy.GENERIC:
+        return f"OpenCL has no {access.proxy} proxy"
+    if access.scope is Scope.CLUSTER:
+        return "OpenCL has no scope .cluster"
+    if access.cache is not None and access.cache not in CACHES:
+        return f"OpenCL has nothing like the cache operator .{access.cache}"
+    if access.type.bits == 16 and order_and_scope(access) is not None:
+        return "OpenCL has no atomics of 16 bits"
+    return None
+
+
+def order_and_scope(access: Access) -> tuple[str, str] | None:
+    """The C11 order and the scope of an access; None for a plain one."""
+    if access.order is Order.VOLATILE:
+        return "relaxed", "sys"
+    if access.order is not Order.WEAK:
+        return str(access.order), SCOPES[access.scope or Scope.GPU]
+    return ("relaxed", CACHES.get(access.cache, "cta")) if access.cache is not None else None
+
+
+class _Writer:
+    def __init__(self, test: Test, thread: int) -> None:
+        self.test = test
+        self.thread = thread
+        self.declarations = {found.name: found for found in test.registers_of(thread)}
+        self.names = {name: _c_name(number, name) for number, name in enumerate(self.declarations)}
+        self.spaces = {
+            use.position: {test.memory_map.space_of(name) for name in use.targets}
+            for use in memory_uses(test)
+            if use.thread == thread
+        }
+        self.variables: dict[str, None] = {}
+
+    def role(self) -> C11Role:
+        lines = [self._declared(name) for name in self.declarations]
+        for index, instruction in enumerate(self.test.threads[self.thread]):
+            lines += self._guarded(index, instruction)
+        observed = [
+            item.name for item in self.test.observed if isinstance(item, FinalRegister) and item.thread == self.thread
+        ]
+        return C11Role(self.thread, tuple(lines), tuple(self.variables), tuple(self.names[name] for name in observed))
+
+    def _declared(self, name: str) -> str:
+        found = self.declarations[name]
+        initial = found.initial
+        value = self._address(initial.variable) if isinstance(initial, AddressOf) else _number(initial, found.type)
+        return f"{_c_type(found.type)} {self.names[name]} = {value};"
+
+    def _guarded(self, index: int, instruction: Instruction) -> list[str]:
+        guard = guard_of(instruction)
+        if guard is None:
+            return self._statements(index, instruction)
+        test = f"if ({'!' if guard.negated else ''}{self.names[guard.predicate.name]}) {{"
+        return [test, *(f"    {line}" for line in self._statements(index, instruction)), "}"]
+
+    def _statements(self, index: int, instruction: Instruction) -> list[str]:
+        match instruction:
+            case Load() | Store() | Atomic() | Reduce():
+                return self._access(index, instruction)
+            case Fence(kind=kind, scope=scope):
+                return [f"FENCE({FENCES[kind]}, {SCOPES[scope]});"]
+            case Alu():
+                return [f"{self.names[instruction.destination.name]} = {self._computed(instruction)};"]
+            case SetPredicate(comparison=comparison, type=type, sources=(left, right)):
+                compared = f"{self._operand(left, type)} {COMPARISONS[comparison]} {self._operand(right, type)}"
+                return [f"{self.names[instruction.destination.name]} = {compared};"]
+            case Branch(target=target):
+                return [f"goto {self._label(target)};"]
+            case Label(name=name):
+                return [f"{self._label(name)}:;"]
+        raise ValueError(f"{instruction} has no meaning in C11: see obstacle()")
+
+    def _access(self, index: int, instruction: MemoryInstruction) -> list[str]:
+        access = instruction.access
+        type = _c_type(access.type)
+        space = access.space or next(iter(self.spaces[index]))
+        place = f"{'SHARED' if space is Space.SHARED else 'GLOBAL'}, {type}, {self._place(instruction)}"
+        strength = order_and_scope(access)
+        match instruction:
+            case Load(destination=destination):
+                call = f"PLAIN_LOAD({place})" if strength is None else f"LOAD({place}, {', '.join(strength)})"
+                return [f"{self.names[destination.name]} = {call};"]
+            case Store(source=source):
+                value = self._operand(source, access.type)
+                if strength is None:
+                    return [f"PLAIN_STORE({place}, {value});"]
+                return [f"STORE({place}, {value}, {', '.join(strength)});"]
+        return self._atomic(instruction, place, strength or ("relaxed", "gpu"))
+
+    def _atomic(self, instruction: Atomic | Reduce, place: str, strength: tuple[str, str]) -> list[str]:
+        type = instruction.access.type
+        order, scope = strength
+        failure = "acquire" if order in ("acquire", "acq_rel") else "relaxed"
+        values = [self._operand(source, type) for source in instruction.sources]
+        result = f"{self.names[instruction.destination.name]} = " if isinstance(instruction, Atomic) else ""
+        operation = instruction.operation
+        if operation in FETCHES:
+            return [f"{result}FETCH({FETCHES[operation]}, {place}, {values[0]}, {order}, {scope});"]
+        if operation is AtomicOperation.EXCH:
+            return [f"{result}EXCHANGE({place}, {values[0]}, {order}, {scope});"]
+        lines = ["{"]
+        if operation is AtomicOperation.CAS:
+            lines.append(f"    {_c_type(type)} old = {values[0]};")
+            lines.append(f"    COMPARE_EXCHANGE({place}, &old, {values[1]}, {order}, {failure}, {scope});")
+        else:
+            lines.append(f"    const {_c_type(type)} operand = {values[0]};")
+            lines.append(f"    {_c_type(type)} old = LOAD({place}, relaxed, {scope});")
+            exchange = f"COMPARE_EXCHANGE({place}, &old, {LOOPS[operation]}, {order}, {failure}, {scope})"
+            lines += [f"    while (!{exchange}) {{", "    }"]
+        return [*lines, f"    {result}old;" if result else "    (void)old;", "}"]
+
+    def _computed(self, alu: Alu) -> str:
+        type, operation = alu.type, alu.operation
+        c_type = _c_type(type)
+        if operation is AluOperation.CVT:
+            return f"({c_type}){self._operand(alu.sources[0], alu.source_type or type)}"
+        if operation is AluOperation.SELP:
+            chosen = self.names[alu.sources[2].name] if isinstance(alu.sources[2], Register) else "0"
+            return f"{chosen} ? {self._operand(alu.sources[0], type)} : {self._operand(alu.sources[1], type)}"
+        values = [self._operand(source, type) for source in alu.sources]
+        if operation is AluOperation.MOV:
+            return values[0]
+        if operation is AluOperation.NOT:
+            return f"!{values[0]}" if type is ScalarType.PRED else f"({c_type})~{values[0]}"
+        unsigned = "u32" if type is ScalarType.PRED else _c_type(type.of_kind("u"))
+        if operation in ARITHMETIC:  # on unsigned numbers, where C wraps as PTX does
+            return f"({c_type})(({unsigned}){values[0]} {ARITHMETIC[operation]} ({unsigned}){values[1]})"
+        if operation in (AluOperation.MIN, AluOperation.MAX):
+            sign = "<" if operation is AluOperation.MIN else ">"
+            return f"{values[0]} {sign} {values[1]} ? {values[0]} : {values[1]}"
+        if operation is AluOperation.DIV:
+            return f"{values[1]} == 0 ? ({c_type})-1 : ({c_type})({values[0]} / {values[1]})"
+        count = self._operand(alu.sources[1], ScalarType.U32)
+        if operation is AluOperation.SHL:
+            return f"{count} < {type.bits} ? ({c_type})(({unsigned}){values[0]} << {count}) : 0"
+        last = f"{values[0]} >> {type.bits - 1}"
+        return f"({c_type})({count} < {type.bits} ? {values[0]} >> {count} : {last if type[0] == 's' else '0'})"
+
+    def _operand(self, operand: Operand, type: ScalarType) -> str:
+        match operand:
+            case Immediate(value=value):
+                return _number(value, type)
+            case Variable(name=name):
+                return self._address(name)
+            case Register(name=name):
+                return f"({_c_type(type)}){self.names[name]}"
+
+    def _place(self, instruction: MemoryInstruction) -> str:
+        address = instruction.address
+        return self.names[address.name] if isinstance(address, Register) else self._address(address.name)
+
+    def _address(self, variable: str) -> str:
+        self.variables[variable] = None
+        return f"at_{variable_name(variable)}"
+
+    def _label(self, name: str) -> str:
+        return f"label_{self.thread}_{variable_name(name)}"
+
+
+def variable_name(name: str) -> str:
+    """A name of C for a variable or a label: distinct names stay distinct."""
+    return re.sub(r"[^A-Za-z0-9]", lambda found: f"_{ord(found[0]):x}_", name)
+
+
+def _c_name(number: int, name: str) -> str:
+    return name if PLAIN_NAME.match(name) else f"x{number}_{variable_name(name)}"
+
+
+def _c_type(type: ScalarType) -> str:
+    if type is ScalarType.PRED:
+        return "u32"
+    return f"{'s' if type[0] == 's' else 'u'}{type.bits}"
+
+
+def _number(value: int, type: ScalarType) -> str:
+    if type is ScalarType.PRED:
+        return str(int(bool(value)))
+    bits = value & ((1 << type.bits) - 1)
+    return f"({_c_type(type)}){bits}{'ull' if type.bits == 64 else 'u'}"

@@ -1,0 +1,36 @@
+"""The host build of a module: the same harness, compiled with the C++ compiler of the machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.harness.nvrtc import CompileError
+from gpudiy.harness.source import Dialect, PlaySource, module_source
+
+OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-pthread", "-fno-operator-names")
+
+
+def host_compiler() -> str:
+    """The C++ compiler: `CXX`, else the first of c++, g++, clang++; raises `ToolMissing`."""
+    for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
+        found = shutil.which(name) if name else None
+        if found:
+            return found
+    raise ToolMissing("a host build needs a C++ compiler: install gcc or clang, or set CXX")
+
+
+def build_host(plays: Sequence[PlaySource], library: Path) -> None:
+    """Compile a module to a shared library with the entries run_reset, run_run and run_reduce."""
+    compile_host(module_source(plays, Dialect.HOST), library)
+
+
+def compile_host(source: str, library: Path) -> None:
+    command = [host_compiler(), *OPTIONS, "-x", "c++", "-", "-o", str(library)]
+    done = subprocess.run(command, input=source, capture_output=True, text=True)
+    if done.returncode:
+        raise CompileError(done.stderr)

@@ -1,0 +1,179 @@
+"""What the host gives to the kernels and takes back: the same description for CUDA, OpenCL and the host build."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpudiy.harness.shape import CONSTANTS, OBSERVED, PLACES, VARIABLES, Shape
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import AddressOf, Value
+
+ADDRESS_TAG = 0x61646472 << 32
+NOBODY = 0xFFFFFFFF
+NEARBY_BYTES = 2 * 64 * 4  # shared memory of `reduce`
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of the struct `Launch`: 32 or, if `wide`, 64 bits each, an array if `count` is not 0."""
+
+    name: str
+    what: str
+    count: int = 0
+    wide: bool = False
+
+    @property
+    def declaration(self) -> str:
+        return f"{'u64' if self.wide else 'u32'} {self.name}{f'[{self.count}]' if self.count else ''};"
+
+    @property
+    def format(self) -> str:
+        return f"{self.count or 1}{'Q' if self.wide else 'I'}"
+
+
+LAUNCH_FIELDS = (
+    Field("initial_value", "what a global variable holds at first", VARIABLES, True),
+    Field("shared_initial", "what a shared variable holds at first", VARIABLES, True),
+    Field("constants", "what the threads store: opaque to the compiler, so that it cannot be folded", CONSTANTS, True),
+    Field("initial_address", "1 + the variable whose address it holds instead", VARIABLES),
+    Field("masks", "how far each variable is moved among those of other instances", VARIABLES),
+    Field("shared_row", "1 + which of the results a shared variable is, or 0", VARIABLES),
+    Field("shared_home", "the CTA whose threads use a shared variable", VARIABLES),
+    Field("sources", "of each observed value: 1 + which of the results it is, or 0x100 + its variable", OBSERVED),
+    Field("thread_at", "the thread of the test for each place of the scope tree", PLACES),
+    Field("seed", "of all random numbers of the launch"),
+    Field("rounds", "how often roles are dealt out"),
+    Field("batch", "instances a thread runs in a round"),
+    Field("teams", "instances that run side by side"),
+    Field("instances", "rounds * batch * teams"),
+    Field("threads", "threads of the test, all of which must meet"),
+    Field("devices", "devices they are on"),
+    Field("testing_groups", "CTAs of a part that run instances; the others stress"),
+    Field("finished_threads", "threads of testing CTAs of all parts"),
+    Field("cluster_groups", "CTAs of a cluster"),
+    Field("warp_size", "threads that count as a warp"),
+    Field("places_clusters", "clusters that an instance needs in a part"),
+    Field("places_warps", "warps that it needs in a CTA"),
+    Field("places_lanes", "lanes that it needs in a warp"),
+    Field("constellations", "sets of clusters that run instances side by side"),
+    Field("warp_teams", "sets of warps in a CTA"),
+    Field("lane_teams", "sets of lanes in a warp"),
+    Field("wide", "whether locations and results have 64 bits, not 32"),
+    Field("addresses", "whether an observed value may be an address"),
+    Field("variables", "global variables"),
+    Field("pitch", "bytes of the global variables of an instance"),
+    Field("location_bytes", "from one location to the next"),
+    Field("shared_variables", "shared variables"),
+    Field("shared_stride", "words of 64 bits from one shared location to the next"),
+    Field("observed", "values of an outcome"),
+    Field("rows", "values of an outcome that are results, not locations"),
+    Field("table_slots", "outcomes the table holds, a power of two"),
+    Field("shuffle_percent", "rounds with shuffled roles"),
+    Field("barrier_percent", "rounds in which threads wait for each other"),
+    Field("spin_limit", "looks at the others before one gives up"),
+    Field("stress_percent", "rounds with stress"),
+    Field("stress_iterations", "accesses of a stressing thread in a round"),
+    Field("stress_pattern", "0 st-st, 1 st-ld, 2 ld-st, 3 ld-ld"),
+    Field("stress_lines", "lines of the scratchpad that are hammered"),
+    Field("stress_line_size", "words from one line to the next"),
+    Field("stress_lane_stride", "words from the place of one lane to that of the next"),
+    Field("pre_stress_percent", "rounds in which testing threads stress first"),
+    Field("pre_stress_iterations", "accesses they make then"),
+    Field("pre_stress_pattern", "as stress_pattern"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    name: str
+    type: str
+    what: str
+
+
+BUFFERS = (
+    Buffer("launch", "const Launch", "what the launch is told"),
+    Buffer("locations", "u8", "the global variables of all instances"),
+    Buffer("results", "u8", "the observed registers and shared variables of all instances"),
+    Buffer("meetings", "u32", "a word for every meeting of a team"),
+    Buffer("scratchpad", "u32", "what is hammered"),
+    Buffer("counters", "u32", "the counters below"),
+    Buffer("table", "u32", "the histogram: owners, counts, values"),
+)
+
+COUNTERS = (
+    Buffer("meetings", "u32", "meetings that came about"),
+    Buffer("timeouts", "u32", "meetings that somebody gave up"),
+    Buffer("overlaps", "u32", "runs of `batch` instances in which all threads were seen running at the same time"),
+    Buffer("stress_low", "u32", "accesses made by stress, lower half"),
+    Buffer("stress_high", "u32", "upper half"),
+    Buffer("finished", "u32", "testing threads that are done"),
+    Buffer("overflow", "u32", "instances whose outcome found no slot in the table"),
+)
+
+
+def pack_launch(values: Mapping[str, int | Sequence[int]]) -> bytes:
+    """The struct `Launch` as bytes; arrays may be shorter than their room."""
+    unknown = set(values) - {field.name for field in LAUNCH_FIELDS}
+    if unknown:
+        raise ValueError(f"a launch has no {', '.join(sorted(unknown))}")
+    parts = []
+    for field in LAUNCH_FIELDS:
+        value = values.get(field.name, 0)
+        numbers = [value] if isinstance(value, int) else list(value)
+        numbers += [0] * ((field.count or 1) - len(numbers))
+        mask = (1 << 64) - 1 if field.wide else (1 << 32) - 1
+        parts.append(struct.pack(f"<{field.format}", *(number & mask for number in numbers)))
+    return b"".join(parts).ljust(LAUNCH_BYTES, b"\0")
+
+
+LAUNCH_BYTES = -(-sum(struct.calcsize(f"<{field.format}") for field in LAUNCH_FIELDS) // 8) * 8
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What a launch gave: outcomes and counters; `overflow` instances did not fit the table."""
+
+    outcomes: dict[tuple[Value, ...], int]
+    meetings: int
+    timeouts: int
+    overlaps: int
+    stress_accesses: int
+    finished_threads: int
+    overflow: int
+
+
+def table_bytes(shape: Shape, slots: int) -> int:
+    return slots * (8 + 8 * len(shape.observed))
+
+
+def decode(shape: Shape, slots: int, table: bytes, counters: bytes) -> Counted:
+    """The histogram and the counters of a launch, from the bytes of two buffers."""
+    counts = dict(zip((c.name for c in COUNTERS), struct.unpack_from(f"<{len(COUNTERS)}I", counters), strict=True))
+    owners = struct.unpack_from(f"<{slots}I", table)
+    numbers = struct.unpack_from(f"<{slots}I", table, 4 * slots)
+    width = len(shape.observed)
+    outcomes: dict[tuple[Value, ...], int] = {}
+    for slot, owner in enumerate(owners):
+        if owner:
+            raw = struct.unpack_from(f"<{width}Q", table, 8 * slots + 8 * width * slot)
+            outcome = tuple(_value(shape, row.type, value) for row, value in zip(shape.observed, raw, strict=True))
+            outcomes[outcome] = outcomes.get(outcome, 0) + numbers[slot]
+    return Counted(
+        outcomes,
+        counts["meetings"],
+        counts["timeouts"],
+        counts["overlaps"],
+        counts["stress_low"] | counts["stress_high"] << 32,
+        counts["finished"],
+        counts["overflow"],
+    )
+
+
+def _value(shape: Shape, type: ScalarType, raw: int) -> Value:
+    if shape.addresses and raw >> 32 == ADDRESS_TAG >> 32 and type.bits == 64:
+        return AddressOf(shape.variables[raw & 0xFFFFFFFF])
+    raw &= (1 << type.bits) - 1
+    signed = type[0] in "sb"  # a value is shown unsigned if its type is
+    return raw - (1 << type.bits) if signed and raw >> (type.bits - 1) else raw

@@ -1,0 +1,102 @@
+"""NVRTC, the compiler of CUDA C++ as a library: source to PTX or cubin inside this process, without a GPU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+
+from gpudiy.harness.cuda_library import INSTALL, OLDER_WHEELS, ToolMissing, libraries
+
+
+class Product(StrEnum):
+    """What the compiler makes of a source."""
+
+    PTX = "ptx"
+    CUBIN = "cubin"
+
+
+class CompileError(Exception):
+    """The compiler rejected a source; `log` is what it said."""
+
+    def __init__(self, log: str) -> None:
+        super().__init__(log)
+        self.log = log
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """One NVRTC library: its version and the architectures it compiles for, as 80 for sm_80."""
+
+    library: ctypes.CDLL
+    version: str
+    architectures: tuple[int, ...]
+
+    def compile(
+        self,
+        source: str,
+        architecture: str,
+        product: Product = Product.CUBIN,
+        options: Sequence[str] = (),
+        name: str = "source.cu",
+    ) -> bytes:
+        """The PTX or the cubin of a CUDA C++ source for an architecture such as `sm_80`; raises `CompileError`."""
+        kind = "sm" if product is Product.CUBIN else "compute"
+        words = [f"--gpu-architecture={kind}_{architecture.removeprefix('sm_')}", *options]
+        program = ctypes.c_void_p()
+        self._check(
+            self.library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), name.encode(), 0, None, None)
+        )
+        try:
+            encoded = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
+            if self.library.nvrtcCompileProgram(program, len(words), encoded):
+                raise CompileError(self._text(program, "ProgramLog").decode(errors="replace").rstrip("\0\n "))
+            return self._text(program, "CUBIN" if product is Product.CUBIN else "PTX")
+        finally:
+            self.library.nvrtcDestroyProgram(ctypes.byref(program))
+
+    def _text(self, program: ctypes.c_void_p, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        self._check(getattr(self.library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
+        buffer = ctypes.create_string_buffer(max(1, size.value))
+        self._check(getattr(self.library, f"nvrtcGet{what}")(program, buffer))
+        data = buffer.raw[: size.value]
+        return data if what == "CUBIN" else data.rstrip(b"\0")
+
+    def _check(self, code: int) -> None:
+        if code:
+            raise CompileError(f"NVRTC: {ctypes.string_at(self.library.nvrtcGetErrorString(code)).decode()}")
+
+
+def compiler_for(architecture: str) -> Compiler:
+    """The first compiler found that knows the architecture, such as `sm_80`; raises `ToolMissing`."""
+    found = compilers()
+    if not found:
+        raise ToolMissing(f"NVRTC, the compiler of CUDA, is not there: {INSTALL}")
+    number = architecture.removeprefix("sm_").rstrip("af")
+    for compiler in found:
+        if number.isdecimal() and int(number) in compiler.architectures:
+            return compiler
+    known = sorted({known for compiler in found for known in compiler.architectures})
+    older = f"; for older ones: {OLDER_WHEELS}" if number.isdecimal() and int(number) < known[0] else ""
+    listed = ", ".join(f"sm_{number}" for number in known)
+    raise ToolMissing(f"no compiler here makes code for {architecture}; they do for {listed}{older}")
+
+
+@cache
+def compilers() -> tuple[Compiler, ...]:
+    """Every NVRTC on this machine, those of a toolkit first."""
+    found = {library._handle: library for library in libraries("nvrtc")}  # one library may be found on two ways
+    return tuple(map(_opened, found.values()))
+
+
+def _opened(library: ctypes.CDLL) -> Compiler:
+    library.nvrtcGetErrorString.restype = ctypes.c_void_p
+    major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+    library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))
+    library.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    numbers = (ctypes.c_int * count.value)()
+    library.nvrtcGetSupportedArchs(numbers)
+    return Compiler(library, f"NVRTC {major.value}.{minor.value}", tuple(numbers))

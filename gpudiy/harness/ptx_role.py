@@ -1,0 +1,407 @@
+"""One thread of a test as one block of inline PTX, with the specification that optcheck finds again in the SASS.
+
+The block is what stands between the parentheses of an `asm volatile`: lines, outputs, inputs. It runs the thread once
+and then, only if it is given a place for it, stores one specification result an access: the value that was read, or
+stored, plus the literal of the access. A launch gives no place, so that a test pays one branch; the code is there all
+the same, and the compiler cannot drop it. It is a loop, which -O3 cannot turn into predicated instructions among those
+of the test.
+
+Every constant that is stored is an input of its own: two stores of 1 would else share a register, and -O3 would fold
+the constant into the literal.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from gpudiy.litmus.access import Order, Proxy, ScalarType, Space
+from gpudiy.litmus.condition import AddressOf, FinalRegister
+from gpudiy.litmus.instruction import (
+    Address,
+    Alu,
+    AluOperation,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    Branch,
+    Fence,
+    Guard,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    Operand,
+    ProxyFence,
+    ProxyFenceKind,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+    guard_of,
+)
+from gpudiy.litmus.instruction_text import instruction_text, number_text, operand_text
+from gpudiy.litmus.test import RegisterDeclaration, Test
+from optcheck.literal import Literal, type_number
+from optcheck.specification import access_spaces
+
+PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)  # cannot be a word of PTX, nor one of the names used here
+MODEL_ONLY = (AtomicOperation.SUB, AtomicOperation.MUL, AtomicOperation.DIV)
+REAL_PROXY_FENCES = frozenset(kind for kind in ProxyFenceKind if kind == "alias" or kind.startswith("async"))
+FOLDED = (AluOperation.ADD, AluOperation.SUB, AluOperation.OR, AluOperation.XOR)  # with an immediate: into the literal
+
+
+class Unrealisable(Exception):
+    """The thread is something a model can decide, but no GPU can run; the message says why."""
+
+    def __init__(self, thread: int, index: int | None, message: str) -> None:
+        super().__init__(message)
+        self.thread = thread
+        self.index = index
+
+
+class InputKind(StrEnum):
+    ADDRESS = "address"  # of `variable`: 64 bits in global memory, the 32-bit offset of the window in shared memory
+    VALUE = "value"  # the constant `value`: a kernel parameter of its own, or the compiler folds it
+    SPECIFICATION = "specification"  # where specification results go: 64 bits, global, 0 in a real run
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input of the block; `constraint` is l, r or h."""
+
+    kind: InputKind
+    constraint: str
+    variable: str = ""
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The final value of a register that an outcome consists of."""
+
+    register: str
+    constraint: str
+    type: ScalarType
+
+
+@dataclass(frozen=True, slots=True)
+class PtxLine:
+    """A line of the block and the index of the instruction of the thread it is; None for what the harness adds."""
+
+    text: str
+    instruction: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PtxRole:
+    """What goes into `asm volatile (lines : outputs : inputs : "memory")`; operands count outputs, then inputs."""
+
+    thread: int
+    lines: tuple[PtxLine, ...]
+    outputs: tuple[Output, ...]
+    inputs: tuple[Input, ...]
+    specification_words: int  # results that are stored behind the SPECIFICATION input, four bytes each
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The constants of the inputs of kind VALUE, in order."""
+        return tuple(entry.value for entry in self.inputs if entry.kind is InputKind.VALUE)
+
+
+def ptx_role(test: Test, thread: int) -> PtxRole:
+    """The block of one thread; raises `Unrealisable`."""
+    return _Writer(test, thread).role()
+
+
+class _Writer:
+    def __init__(self, test: Test, thread: int) -> None:
+        if test.memory_map.symbolic:
+            raise Unrealisable(thread, None, "the memory map contradicts the instructions")
+        self.test = test
+        self.thread = thread
+        self.instructions = test.threads[thread]
+        self.declarations = {declaration.name: declaration for declaration in test.registers_of(thread)}
+        self.spaces = access_spaces(test)[thread]
+        self.names = _register_names(self.declarations)
+        observed = [item for item in test.observed if isinstance(item, FinalRegister) and item.thread == thread]
+        self.outputs = tuple(
+            Output(item.name, _constraint(self.declarations[item.name].type), self.declarations[item.name].type)
+            for item in observed
+        )
+        self.inputs: list[Input] = []
+        self.addresses: dict[str, str] = {}
+        self.constants = {name: found.initial for name, found in self.declarations.items()}
+        self.written: set[str] = set()  # registers whose value is in memory already
+        self.copies: list[tuple[str, Literal]] = []  # what the specification of each access adds its literal to
+        self.lines: list[PtxLine] = []
+        self.specification = ""
+
+    def role(self) -> PtxRole:
+        for index, instruction in enumerate(self.instructions):
+            self._check(index, instruction)
+            self._instruction(index, instruction)
+        body = self.lines
+        self.lines = []
+        self._declare()
+        head = self.lines
+        self.lines = []
+        self._specify()
+        for number, output in enumerate(self.outputs):
+            self._add(_copy_out(number, output, self.names[output.register]))
+        self._add("}")
+        return PtxRole(self.thread, (*head, *body, *self.lines), self.outputs, tuple(self.inputs), len(self.copies))
+
+    def _add(self, text: str, instruction: int | None = None) -> None:
+        self.lines.append(PtxLine(text, instruction))
+
+    def _check(self, index: int, instruction: Instruction) -> None:
+        problem = ""
+        if isinstance(instruction, MemoryInstruction):
+            if instruction.access.proxy is not Proxy.GENERIC:
+                problem = f"an access through the {instruction.access.proxy} proxy has no harness"
+            elif self.spaces[index] is None:
+                problem = f"[{instruction.address.name}] may lie in either space"
+        if isinstance(instruction, (Atomic, Reduce)) and instruction.operation in MODEL_ONLY:
+            problem = f"no GPU has an atomic {instruction.operation}"
+        if isinstance(instruction, Reduce) and instruction.access.order in (Order.ACQUIRE, Order.ACQ_REL):
+            problem = "no GPU has a reduction that acquires: it reads nothing"
+        if isinstance(instruction, ProxyFence) and instruction.kind not in REAL_PROXY_FENCES:
+            problem = f"no GPU has a fence.proxy.{instruction.kind}"
+        if problem:
+            raise Unrealisable(self.thread, index, problem)
+
+    # The inputs.
+
+    def _input(self, entry: Input) -> str:
+        self.inputs.append(entry)
+        return f"%{len(self.outputs) + len(self.inputs) - 1}"
+
+    def _address(self, variable: str) -> str:
+        if variable not in self.addresses:
+            shared = self.test.memory_map.space_of(variable) is Space.SHARED
+            entry = Input(InputKind.ADDRESS, "r" if shared else "l", variable=variable)
+            self.addresses[variable] = self._input(entry)
+        return self.addresses[variable]
+
+    def _value(self, value: int, type: ScalarType) -> Register:
+        return Register(self._input(Input(InputKind.VALUE, _constraint(type), value=value)))
+
+    # The instructions, with the names and operands of the block.
+
+    def _instruction(self, index: int, instruction: Instruction) -> None:
+        match instruction:
+            case Load() | Store() | Atomic() | Reduce():
+                self._access(index, instruction)
+            case Alu():
+                self._alu(index, instruction)
+            case SetPredicate():
+                sources = (self._operand(instruction.sources[0]), self._operand(instruction.sources[1]))
+                renamed = replace(instruction, sources=sources, destination=self._register(instruction.destination))
+                self._statement(index, renamed)
+            case Branch():
+                self._statement(index, replace(instruction, target=f"{instruction.target}_%="))
+            case Label():
+                self.constants.clear()
+                self._add(f"{instruction.name}_%=:", index)
+            case Barrier():
+                self._add(f"{self._guard_text(instruction)}{_barrier_text(self, instruction)};", index)
+            case Fence() | ProxyFence():
+                self._statement(index, instruction)
+
+    def _statement(self, index: int, instruction: Instruction) -> None:
+        if not isinstance(instruction, Label):
+            instruction = replace(instruction, guard=self._guard(instruction))
+        self._add(f"{instruction_text(instruction)};", index)
+
+    def _guard(self, instruction: Instruction) -> Guard | None:
+        guard = guard_of(instruction)
+        return None if guard is None else Guard(self._register(guard.predicate), guard.negated)
+
+    def _guard_text(self, instruction: Instruction) -> str:
+        guard = self._guard(instruction)
+        return "" if guard is None else f"@{'!' if guard.negated else ''}{guard.predicate.name} "
+
+    def _register(self, register: Register) -> Register:
+        return Register(self.names[register.name])
+
+    def _operand(self, operand: Operand) -> Operand:
+        match operand:
+            case Register():
+                return self._register(operand)
+            case Variable():
+                return Register(self._address(operand.name))
+            case Immediate():
+                return operand
+
+    def operand_text(self, operand: Operand) -> str:
+        return operand_text(self._operand(operand))
+
+    def _place(self, address: Address) -> Address:
+        if isinstance(address, Register):
+            return self._register(address)
+        return Register(self._address(address.name))
+
+    def _access(self, index: int, instruction: MemoryInstruction) -> None:
+        access = replace(instruction.access, space=self.spaces[index])
+        place = self._place(instruction.address)
+        literal = Literal(self.thread, type_number(instruction), len(self.copies))
+        copy = f"seen{len(self.copies)}"
+        match instruction:
+            case Load():
+                loaded = self._register(instruction.destination)
+                self._statement(index, replace(instruction, destination=loaded, address=place, access=access))
+                linked = loaded.name
+            case Store():
+                stored = self._stored(instruction.source, access.type, index)
+                self._statement(index, replace(instruction, address=place, source=stored, access=access))
+                linked = operand_text(stored)
+            case Atomic():
+                loaded = self._register(instruction.destination)
+                sources = tuple(self._stored(source, access.type, index) for source in instruction.sources)
+                self._statement(
+                    index, replace(instruction, destination=loaded, address=place, sources=sources, access=access)
+                )
+                linked = loaded.name
+            case Reduce():
+                sources = tuple(self._stored(source, access.type, index) for source in instruction.sources)
+                self._statement(index, replace(instruction, address=place, sources=sources, access=access))
+                linked = operand_text(sources[0])
+        if linked.startswith("%") and access.type.bits == 32:
+            copy = linked  # an input keeps its value
+        else:
+            self._copy(copy, linked, access.type, self._guard_text(instruction))
+        self.copies.append((copy, literal))
+        if isinstance(instruction, (Load, Atomic)):
+            self._overwritten(instruction.destination)
+
+    def _copy(self, copy: str, linked: str, type: ScalarType, guard: str) -> None:
+        """Keep what was read or stored: 32 bits as they are, 16 extended, the words of 64 added, so that both count."""
+        if type.bits == 64:
+            self._add(f"{guard}mov.b64 {{{copy},upper}},{linked};")
+            self._add(f"{guard}add.s32 {copy},{copy},upper;")
+        else:
+            self._add(f"{guard}{'cvt.u32.u16' if type.bits == 16 else 'mov.b32'} {copy},{linked};")
+
+    def _stored(self, operand: Operand, type: ScalarType, index: int) -> Operand:
+        """A value on its way to memory: a constant, also one that a register holds, is an input of its own.
+
+        Stores of one value could not be told apart: the later ones add a zero to it that nobody can fold.
+        """
+        constant = self._constant(operand)
+        if constant is not None:
+            return self._value(constant, type)
+        if not isinstance(operand, Register) or operand.name not in self.written:
+            if isinstance(operand, Register):
+                self.written.add(operand.name)
+            return self._operand(operand)
+        distinct = f"distinct{len(self.lines)}"
+        bits = "s32" if type.bits == 32 else f"u{type.bits}"
+        self._add(f".reg .{bits} {distinct};")
+        self._add(f"add.{bits} {distinct},{self.names[operand.name]},{self._value(0, type).name};", index)
+        return Register(distinct)
+
+    def _constant(self, operand: Operand) -> int | None:
+        if isinstance(operand, Immediate):
+            return operand.value
+        known = self.constants.get(operand.name) if isinstance(operand, Register) else None
+        return known if isinstance(known, int) else None
+
+    def _alu(self, index: int, alu: Alu) -> None:
+        sources = tuple(map(self._operand, alu.sources))
+        name = alu.destination.name
+        constant = self._constant(alu.sources[0]) if alu.operation is AluOperation.MOV else None
+        if alu.guard is None and constant is not None:
+            self.constants[name] = constant
+        else:
+            self._overwritten(alu.destination)
+            if alu.operation in FOLDED and alu.type is not ScalarType.PRED:
+                sources = tuple(self._unfolded(source, alu.type) for source in alu.sources)
+        if alu.operation is AluOperation.MOV and alu.type is ScalarType.PRED and isinstance(sources[0], Immediate):
+            self._add(_set_constant_predicate(self.names[name], sources[0].value, self._guard_text(alu)), index)
+            return
+        self._statement(index, replace(alu, destination=self._register(alu.destination), sources=sources))
+
+    def _overwritten(self, register: Register) -> None:
+        self.constants.pop(register.name, None)
+        self.written.discard(register.name)
+
+    def _unfolded(self, operand: Operand, type: ScalarType) -> Operand:
+        return self._value(operand.value, type) if isinstance(operand, Immediate) else self._operand(operand)
+
+    # The beginning and the end of the block.
+
+    def _declare(self) -> None:
+        self._add("{")
+        for declaration in self.declarations.values():
+            name, type = self.names[declaration.name], declaration.type
+            self._add(f".reg .{type} {name};")
+            self._add(self._initialised(name, declaration))
+        if not self.copies:
+            return
+        copies = [copy for copy, _ in self.copies if not copy.startswith("%")]
+        self._add(f".reg .b32 {','.join((*copies, 'upper', 'specified'))};")
+        self.specification = self._input(Input(InputKind.SPECIFICATION, "l"))
+        self._add(".reg .pred unspecified;")
+        self._add(f"setp.eq.u64 unspecified,{self.specification},0;")
+        if any(isinstance(item, Branch) or guard_of(item) is not None for item in self.instructions):
+            for copy in copies:
+                self._add(f"mov.b32 {copy},0;")  # the access may be skipped
+
+    def _initialised(self, name: str, declaration: RegisterDeclaration) -> str:
+        type, initial = declaration.type, declaration.initial
+        if not isinstance(initial, AddressOf):
+            if type is ScalarType.PRED:
+                return _set_constant_predicate(name, initial, "")
+            return f"mov.{type} {name},{number_text(initial)};"
+        address = self._address(initial.variable)
+        shared = self.test.memory_map.space_of(initial.variable) is Space.SHARED
+        if shared and type.bits == 64:
+            return f"cvt.u64.u32 {name},{address};"
+        return f"mov.{type} {name},{address};"
+
+    def _specify(self) -> None:
+        if not self.copies:
+            return
+        place = self.specification
+        self._add("@unspecified bra specified_%=;")
+        self._add("specify_%=:")
+        for number, (copy, literal) in enumerate(self.copies):
+            self._add(f"add.s32 specified,{copy},{literal.encoded():#010x};")
+            offset = f"+{4 * number}" if number else ""
+            self._add(f"st.volatile.global.b32 [{place}{offset}],specified;")
+        self._add(f"ld.volatile.global.b32 specified,[{place}];")
+        self._add("setp.eq.b32 unspecified,specified,0;")
+        self._add("@unspecified bra specify_%=;")
+        self._add("specified_%=:")
+
+
+def _register_names(declarations: dict[str, RegisterDeclaration]) -> dict[str, str]:
+    """Names for the block: `r0` and `p0` stay, others cannot clash with PTX or with what the block adds."""
+    return {
+        name: name if PLAIN_NAME.match(name) else f"x{number}_{re.sub('[^A-Za-z0-9_]', '_', name)}"
+        for number, name in enumerate(declarations)
+    }
+
+
+def _constraint(type: ScalarType) -> str:
+    return {64: "l", 16: "h"}.get(type.bits, "r")
+
+
+def _set_constant_predicate(name: str, value: int, guard: str) -> str:
+    return f"{guard}setp.{'eq' if value else 'ne'}.u32 {name},0,0;"
+
+
+def _barrier_text(writer: _Writer, barrier: Barrier) -> str:
+    """`barrier` and not `bar`: the threads of a warp may come one by one."""
+    count = "" if barrier.count is None else f",{writer.operand_text(barrier.count)}"
+    return f"barrier.{barrier.mode} {writer.operand_text(barrier.identifier)}{count}"
+
+
+def _copy_out(number: int, output: Output, name: str) -> str:
+    if output.type is ScalarType.PRED:
+        return f"selp.b32 %{number},1,0,{name};"
+    return f"mov.{output.type} %{number},{name};"

@@ -1,0 +1,210 @@
+"""`Shape`: what a harness must know of a test: its places in the scope tree, its variables, what is observed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import ScalarType, Space
+from gpudiy.litmus.condition import AddressOf, FinalRegister, FinalVariable
+from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.instruction import Alu, Barrier, Store, Variable, operands_of
+from gpudiy.litmus.test import Test
+
+THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS = 8, 16, 32, 128, 32  # what the arrays of a launch hold
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a thread stands: the number of its part (kernel), then of each level inside the one around it."""
+
+    part: int
+    cluster: int
+    cta: int
+    warp: int
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A value of an outcome: a row of the results, or a variable in global memory."""
+
+    type: ScalarType
+    row: int | None = None
+    variable: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`places` by thread; `clusters`, `ctas`, `warps`, `lanes` are the most places a level has inside the one around.
+
+    `variables` lie in global, `shared` in shared memory; `observed` are the values of an outcome in the order of
+    `test.observed`, `rows` how many of them the threads write to the results.
+    """
+
+    places: tuple[Place, ...]
+    parts: int
+    devices: tuple[int, ...]  # the device of each part
+    clusters: int
+    ctas: int
+    warps: int
+    lanes: int
+    variables: tuple[str, ...]
+    shared: tuple[str, ...]
+    shared_homes: tuple[int, ...]
+    observed: tuple[Row, ...]
+    rows: int
+    wide: bool
+    addresses: bool
+
+    @property
+    def threads(self) -> int:
+        return len(self.places)
+
+    def home(self, place: Place) -> int:
+        """The number of the CTA of a place."""
+        return (place.part * self.clusters + place.cluster) * self.ctas + place.cta
+
+    def place_number(self, place: Place) -> int:
+        return (self.home(place) * self.warps + place.warp) * self.lanes + place.lane
+
+
+def obstacle_of_shape(test: Test) -> str | None:
+    """Why no harness can run the test, if none can."""
+    shape = shape_of(test)
+    for number, most, what in (
+        (shape.threads, THREADS, "threads"),
+        (len(shape.variables) + len(shape.shared), VARIABLES, "variables"),
+        (len(shape.observed), OBSERVED, "observed values"),
+        (shape.parts * shape.clusters * shape.ctas * shape.warps * shape.lanes, PLACES, "places"),
+    ):
+        if number > most:
+            return f"it has {number} {what}, a harness takes {most}"
+    if test.memory_map.symbolic:
+        return "its memory map contradicts its instructions"
+    if any(variable.aliases is not None for variable in test.memory_map.variables):
+        return "two of its variables are names of one location"
+    if any(isinstance(instruction, Barrier) for thread in test.threads for instruction in thread):
+        return "it waits at a barrier of the CTA, where many instances run side by side"
+    if _shared_addresses(test):
+        return "it keeps the address of a shared variable in memory, or shows it"
+    return None
+
+
+def shape_of(test: Test) -> Shape:
+    places = _places(test)
+    spaces = {variable.name: variable.space for variable in test.memory_map.variables}
+    variables = tuple(name for name, space in spaces.items() if space is Space.GLOBAL)
+    shared = tuple(name for name, space in spaces.items() if space is Space.SHARED)
+    types = variable_types(test)
+    observed, rows = _rows(test, variables, types)
+    used = [*(types.get(name, ScalarType.S32) for name in variables), *(row.type for row in observed)]
+    shape = Shape(
+        places,
+        1 + max(place.part for place in places),
+        _devices(test),
+        1 + max(place.cluster for place in places),
+        1 + max(place.cta for place in places),
+        1 + max(place.warp for place in places),
+        1 + max(place.lane for place in places),
+        variables,
+        shared,
+        (),
+        observed,
+        rows,
+        any(type.bits == 64 for type in used),
+        any(row.type.bits == 64 for row in observed) and _mentions_addresses(test),
+    )
+    return _with_homes(test, shape)
+
+
+def _with_homes(test: Test, shape: Shape) -> Shape:
+    from dataclasses import replace
+
+    homes = dict.fromkeys(shape.shared, 0)
+    for use in memory_uses(test):
+        for name in use.targets:
+            if name in homes:
+                homes[name] = shape.home(shape.places[use.thread])
+    return replace(shape, shared_homes=tuple(homes.values()))
+
+
+def _places(test: Test) -> tuple[Place, ...]:
+    """Numbers of each level counted anew inside the unit around it, in the order of the threads."""
+    inside: dict[tuple[int, ...], dict[int, int]] = {}
+
+    def numbered(around: tuple[int, ...], unit: int) -> int:
+        units = inside.setdefault(around, {})
+        return units.setdefault(unit, len(units))
+
+    places = []
+    for thread, placement in enumerate(test.scope_tree.placements):
+        part = placement.kernel
+        cluster = numbered((part,), placement.cluster)
+        cta = numbered((part, placement.cluster), placement.cta)
+        warp = numbered((part, placement.cluster, placement.cta), placement.warp)
+        lane = numbered((part, placement.cluster, placement.cta, placement.warp), thread)
+        places.append(Place(part, cluster, cta, warp, lane))
+    return tuple(places)
+
+
+def _devices(test: Test) -> tuple[int, ...]:
+    devices = {placement.kernel: placement.device for placement in test.scope_tree.placements}
+    return tuple(devices[part] for part in sorted(devices))
+
+
+def variable_types(test: Test) -> dict[str, ScalarType]:
+    """The type of each location: the width of its accesses, unsigned if all of them are."""
+    types: dict[str, ScalarType] = {}
+    for use in memory_uses(test):
+        type = use.instruction.access.type
+        for name in use.targets:
+            before = types.get(name, type)
+            types[name] = type if before[0] == type[0] == "u" else type.of_kind("s")
+    return types
+
+
+def _rows(test: Test, variables: tuple[str, ...], types: dict[str, ScalarType]) -> tuple[tuple[Row, ...], int]:
+    registers = {(found.thread, found.name): found.type for found in test.registers}
+    observed, rows = [], 0
+    for item in test.observed:
+        if isinstance(item, FinalVariable) and item.name in variables:
+            observed.append(Row(types.get(item.name, ScalarType.S32), variable=variables.index(item.name)))
+            continue
+        if isinstance(item, FinalRegister):
+            type = registers[item.thread, item.name]
+        else:
+            type = types.get(item.name, ScalarType.S32)
+        observed.append(Row(type, row=rows))
+        rows += 1
+    return tuple(observed), rows
+
+
+def _mentions_addresses(test: Test) -> bool:
+    """Whether a register or a location may hold an address at the end."""
+    operands = (operand for thread in test.threads for instruction in thread for operand in operands_of(instruction))
+    return (
+        any(isinstance(found.initial, AddressOf) for found in test.registers)
+        or any(isinstance(entry.value, AddressOf) for entry in test.init)
+        or any(isinstance(operand, Variable) for operand in operands)
+    )
+
+
+def _shared_addresses(test: Test) -> bool:
+    shared = {variable.name for variable in test.memory_map.variables if variable.space is Space.SHARED}
+    if any(isinstance(entry.value, AddressOf) and (entry.value.variable in shared) for entry in test.init):
+        return True
+    if any(entry.variable in shared and isinstance(entry.value, AddressOf) for entry in test.init):
+        return True
+    holders = {
+        (found.thread, found.name)
+        for found in test.registers
+        if isinstance(found.initial, AddressOf) and found.initial.variable in shared
+    }
+    if any(isinstance(item, FinalRegister) and (item.thread, item.name) in holders for item in test.observed):
+        return True
+    return any(
+        isinstance(instruction, (Store, Alu))
+        and any(isinstance(operand, Variable) and operand.name in shared for operand in operands_of(instruction))
+        for thread in test.threads
+        for instruction in thread
+    )

@@ -1,0 +1,42 @@
+// The harness in CUDA C++: litmus code is inline PTX, buffers lie in global memory.
+
+typedef short s16;
+typedef unsigned short u16;
+typedef int s32;
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef long long s64;
+typedef unsigned long long u64;
+
+#define KERNEL extern "C" __global__ void
+#define PLAY extern "C" __device__ __noinline__ void
+#define TABLE extern "C" __device__
+#define FUNCTION static __device__ __noinline__
+#define INLINE static __device__ __forceinline__
+#define CONSTANTS static __constant__ const
+#define GLOBAL
+#define SHARED
+#define SHARED_PARAMETER
+#define NOT_UNROLLED _Pragma("unroll 1")
+#define SHARED_MEMORY extern __shared__ u64 shared[];
+
+INLINE u32 group_number() { return blockIdx.x; }
+INLINE u32 group_count() { return gridDim.x; }
+INLINE u32 group_size() { return blockDim.x; }
+INLINE u32 thread_number() { return threadIdx.x; }
+INLINE void group_barrier() { __syncthreads(); }
+INLINE void pause_a_moment() {}
+
+INLINE u32 add_to(u32 *word, u32 value) { return atomicAdd(word, value); }
+INLINE u32 add_to_far(u32 *word, u32 value)
+{
+#if __CUDA_ARCH__ >= 600
+    return atomicAdd_system(word, value);
+#else
+    return atomicAdd(word, value);
+#endif
+}
+INLINE u32 add_to_shared(u32 *word, u32 value) { return atomicAdd(word, value); }
+INLINE u32 look_at(u32 *word) { return *(volatile u32 *)word; }
+INLINE u32 claim(u32 *word, u32 value) { return atomicCAS(word, 0u, value); }
+INLINE u32 claim_shared(u32 *word, u32 value) { return atomicCAS(word, 0u, value); }

@@ -1,0 +1,88 @@
+// Where the locations of an instance are, what they hold at first, and where its results go.
+
+// Variable `v` of an instance lies among the variables of the instance `instance ^ launch->masks[v]`.
+INLINE u64 location_offset(GLOBAL const Launch *launch, u32 instance, u32 variable)
+{
+    return (u64)(instance ^ launch->masks[variable]) * launch->pitch + variable * launch->location_bytes;
+}
+
+INLINE u64 initial_value(GLOBAL const Launch *launch, GLOBAL u8 *locations, u32 instance, u32 variable)
+{
+    const u32 target = launch->initial_address[variable];  // 1 + the variable whose address it holds
+    if (target == 0) {
+        return launch->initial_value[variable];
+    }
+    return (u64)(locations + location_offset(launch, instance, target - 1));
+}
+
+INLINE void put(GLOBAL u8 *place, u32 wide, u64 value)
+{
+    if (wide) {
+        *(GLOBAL u64 *)place = value;
+    } else {
+        *(GLOBAL u32 *)place = (u32)value;
+    }
+}
+
+INLINE u64 got(GLOBAL const u8 *place, u32 wide)
+{
+    return wide ? *(GLOBAL const u64 *)place : *(GLOBAL const u32 *)place;
+}
+
+// The results of an instance stand side by side.
+INLINE u64 got_result(GLOBAL const Launch *launch, GLOBAL const u8 *results, u32 instance, u32 row)
+{
+    const u64 at = (u64)instance * launch->rows + row;
+    return launch->wide ? ((GLOBAL const u64 *)results)[at] : ((GLOBAL const u32 *)results)[at];
+}
+
+// Shared variables live in the CTA: every round they are made anew, and what they hold at its end is a result.
+FUNCTION void begin_shared(GLOBAL const Launch *launch, SHARED u64 *shared)
+{
+    const u32 count = launch->shared_variables * launch->warp_teams * launch->lane_teams * launch->batch;
+    for (u32 i = thread_number(); i < count; i += group_size()) {
+        shared[i * launch->shared_stride] = launch->shared_initial[i % launch->shared_variables];
+    }
+    group_barrier();
+}
+
+FUNCTION void end_shared(
+    GLOBAL const Launch *launch, SHARED u64 *shared, GLOBAL u8 *results, u32 round, u32 home, u32 first_team)
+{
+    const u32 teams = launch->warp_teams * launch->lane_teams;
+    const u32 variables = launch->shared_variables;
+    const u32 count = variables * teams * launch->batch;
+    group_barrier();
+    for (u32 i = thread_number(); i < count; i += group_size()) {
+        const u32 variable = i % variables;
+        const u32 row = launch->shared_row[variable];  // 1 + the row of results it is shown in
+        if (row != 0 && launch->shared_home[variable] == home) {
+            const u32 slot = i / variables;
+            const u32 instance = (round * launch->batch + slot / teams) * launch->teams + first_team + slot % teams;
+            const u64 at = ((u64)instance * launch->rows + row - 1) * (launch->wide ? 8 : 4);
+            put(results + at, launch->wide, shared[i * launch->shared_stride]);
+        }
+    }
+    group_barrier();
+}
+
+KERNEL reset(PARAMETERS)
+{
+    const u32 variables = launch->variables;
+    const u32 first = group_number() * group_size() + thread_number();
+    const u32 step = group_count() * group_size();
+    for (u32 instance = first; instance < launch->instances; instance += step) {
+        for (u32 v = 0; v < variables; v++) {
+            put(locations + location_offset(launch, instance, v), launch->wide, initial_value(launch, locations, instance, v));
+        }
+    }
+    for (u32 i = first; i < launch->rounds * launch->teams; i += step) {
+        meetings[i] = 0;
+    }
+    for (u32 i = first; i < 2 * launch->table_slots; i += step) {
+        table[i] = 0;
+    }
+    for (u32 i = first; i < COUNTERS; i += step) {
+        counters[i] = 0;
+    }
+}

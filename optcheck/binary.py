@@ -1,0 +1,96 @@
+"""What a cubin tells about itself: its architecture, and the tests that the harness put into it as data."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.reader import read_test
+from gpudiy.litmus.test import Test
+
+MAGIC = b"\x7fELF"
+CUDA_MACHINE = 190
+TEXT_SUFFIX = "_text"  # the test of the function `play` is the array `play_text`
+NOBITS = 8
+OBJECT = 1
+NEW_FLAGS_FROM = 8  # this ABI version moved the architecture in the flags of the header
+HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+SECTION = struct.Struct("<IIQQQQIIQQ")
+SYMBOL = struct.Struct("<IBBHQQ")
+
+
+class BinaryError(LitmusError):
+    """A file that is not a whole cubin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """The architecture of a cubin, and its tests by the name of the function that plays each."""
+
+    architecture: str
+    tests: dict[str, Test]
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    name: str
+    type: int
+    offset: int
+    size: int
+    link: int
+
+
+def is_cubin(data: bytes) -> bool:
+    """Whether the data is an ELF file for a GPU."""
+    return data[:4] == MAGIC and len(data) >= HEADER.size and HEADER.unpack_from(data)[2] == CUDA_MACHINE
+
+
+def read_binary(data: bytes, path: str = "<binary>") -> Binary:
+    """What the cubin says; raises `BinaryError` where it is not one, or is cut short."""
+    if not is_cubin(data):
+        raise BinaryError("this is no cubin", path=path)
+    try:
+        return Binary(_architecture(data), dict(_tests(data)))
+    except (struct.error, IndexError, ValueError, UnicodeDecodeError):
+        raise BinaryError("this cubin is damaged: its tables lead outside of it", path=path) from None
+
+
+def _architecture(data: bytes) -> str:
+    header = HEADER.unpack_from(data)
+    identification, flags = header[0], header[7]
+    number = flags >> 8 & 0xFF if identification[8] >= NEW_FLAGS_FROM else flags & 0xFF
+    return f"sm_{number}"
+
+
+def _sections(data: bytes) -> list[_Section]:
+    header = HEADER.unpack_from(data)
+    start, size, count, names = header[6], header[11], header[12], header[13]
+    raw = [SECTION.unpack_from(data, start + number * size) for number in range(count)]
+    strings = raw[names]
+    return [_Section(_string(data, strings[4] + entry[0]), entry[1], entry[4], entry[5], entry[6]) for entry in raw]
+
+
+def _tests(data: bytes) -> Iterator[tuple[str, Test]]:
+    sections = _sections(data)
+    for table in sections:
+        if table.name != ".symtab":
+            continue
+        strings = sections[table.link]
+        for offset in range(table.offset, table.offset + table.size, SYMBOL.size):
+            name_at, info, _, section, value, size = SYMBOL.unpack_from(data, offset)
+            if info & 15 != OBJECT or not 0 < section < len(sections) or sections[section].type == NOBITS:
+                continue
+            name = _string(data, strings.offset + name_at)
+            if name.endswith(TEXT_SUFFIX):
+                start = sections[section].offset + value
+                if start + size > len(data):
+                    raise ValueError
+                text = data[start : start + size].rstrip(b"\0").decode("utf-8")
+                yield name.removesuffix(TEXT_SUFFIX), read_test(text, name)
+
+
+def _string(data: bytes, start: int) -> str:
+    end = data.index(b"\0", start)
+    return data[start:end].decode("utf-8")

@@ -1,0 +1,136 @@
+"""The check of kernels: from disassembled text and the tests it came from to verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from gpudiy.litmus.access import Access
+from gpudiy.litmus.instruction_text import instruction_text
+from gpudiy.litmus.test import Test
+from optcheck.graph import Graph
+from optcheck.linking import Anchor, find_clusters
+from optcheck.listing import SassFunction, read_listing
+from optcheck.literal import TYPE_NAMES, cache_or_order
+from optcheck.mapping import Mapping as SassMapping
+from optcheck.mapping import mapping_for
+from optcheck.specification import AccessKind, ExpectedAccess, Specification, ThreadSpecification, specify
+from optcheck.stress import check_stress
+from optcheck.thread_check import ThreadCheck
+from optcheck.values import Values
+from optcheck.verdict import Check, Cluster, Finding, Verdict, strongest
+
+KINDS = {"ld": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC, "red": AccessKind.REDUCE}
+
+
+def check_kernels(
+    text: str, tests: Mapping[str, Test], architecture: str = "", path: str = "<text>"
+) -> Iterator[Check]:
+    """A verdict on every kernel of a listing that is a test or carries literals; `tests` are by name of kernel.
+
+    The architecture is that of the listing unless one is given. Raises `SassError` where the listing cannot be read.
+    """
+    return check_functions(read_listing(text, path), tests, architecture)
+
+
+def check_functions(
+    functions: Iterable[SassFunction], tests: Mapping[str, Test], architecture: str = ""
+) -> Iterator[Check]:
+    left = dict(tests)
+    for function in functions:
+        test = left.pop(function.name, None)
+        check = check_function(function, test, architecture) or check_stress(function)
+        if check is not None:
+            yield check
+    for name, test in left.items():
+        missing = Finding(Verdict.UNVERIFIABLE, f"there is no kernel {name} in the listing")
+        yield Check(name, Verdict.UNVERIFIABLE, (missing,), test=test.name)
+
+
+def check_function(function: SassFunction, test: Test | None = None, architecture: str = "") -> Check | None:
+    """The verdict on one function; None for one without a test and without literals."""
+    architecture = architecture or function.architecture
+    if test is not None:
+        specification = specify(test)
+        if specification.problem:
+            return _unverifiable(function, architecture, test, specification.problem)
+    values = Values(Graph(function))
+    clusters = find_clusters(values)
+    if test is None:
+        if not clusters:
+            return None
+        specification = _spelt_out(clusters)
+    findings, shown = _compare(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
+    return Check(
+        function.name,
+        strongest(findings),
+        tuple(findings),
+        tuple(shown),
+        architecture,
+        test.name if test is not None else "",
+    )
+
+
+def _unverifiable(function: SassFunction, architecture: str, test: Test, why: str) -> Check:
+    finding = Finding(Verdict.UNVERIFIABLE, why)
+    return Check(function.name, Verdict.UNVERIFIABLE, (finding,), (), architecture, test.name)
+
+
+def _compare(
+    values: Values,
+    clusters: list[tuple[Anchor, ...]],
+    specification: Specification,
+    mapping: SassMapping,
+    test: Test | None,
+) -> tuple[list[Finding], list[Cluster]]:
+    findings: list[Finding] = []
+    shown: list[Cluster] = []
+    for thread in specification.threads:
+        own = [cluster for cluster in clusters if cluster[0].literal.thread == thread.thread]
+        if not own and thread.accesses:
+            why = f"P{thread.thread}: its specification is not in the SASS"
+            findings.append(Finding(Verdict.UNVERIFIABLE, why))
+        for cluster in own:
+            others = [other for other in own if other is not cluster]
+            check = ThreadCheck(values, thread, cluster, others, mapping, _texts(thread, test))
+            found = check.findings()
+            findings += found
+            shown.append(_described(values, cluster, check, found))
+    return findings, shown
+
+
+def _texts(thread: ThreadSpecification, test: Test | None) -> Callable[[int], str]:
+    if test is None:
+        return lambda index: f"P{thread.thread}: access {index} ({thread.accesses[index].literal.type_name})"
+    return lambda index: f"P{thread.thread}: {instruction_text(test.threads[thread.thread][index])}"
+
+
+def _described(values: Values, cluster: tuple[Anchor, ...], check: ThreadCheck, found: list[Finding]) -> Cluster:
+    lines = values.graph.function.lines
+    entries = tuple(
+        (
+            lines[anchor.index],
+            anchor.literal.position,
+            lines[check.links[anchor.literal.position].index] if anchor.literal.position in check.links else None,
+        )
+        for anchor in sorted(cluster, key=lambda anchor: anchor.literal.position)
+    )
+    return Cluster(cluster[0].literal.thread, entries, strongest(found))
+
+
+def _spelt_out(clusters: list[tuple[Anchor, ...]]) -> Specification:
+    """What literals alone say: the accesses of every thread and their types."""
+    threads: dict[int, dict[int, ExpectedAccess]] = {}
+    for cluster in clusters:
+        for anchor in cluster:
+            literal = anchor.literal
+            name = TYPE_NAMES[literal.type] if literal.type < len(TYPE_NAMES) else "ld"
+            access = cache_or_order(name) or Access()
+            threads.setdefault(literal.thread, {})[literal.position] = ExpectedAccess(
+                literal.position, literal.position, KINDS[name.split(".")[0]], None, access, None, False, literal
+            )
+    return Specification(
+        tuple(
+            ThreadSpecification(thread, tuple(accesses[position] for position in sorted(accesses)), (), (), False)
+            for thread, accesses in sorted(threads.items())
+        )
+    )

@@ -1,0 +1,178 @@
+"""The control flow of a function: its basic blocks, and which of them come before which in one run through the code."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from optcheck.listing import SassFunction
+
+STACK_TARGETS = {"SYNC": "SSY", "BRK": "PBK", "CONT": "PCNT"}
+
+
+class Graph:
+    """`starts[b]` is the first instruction of block b, `successors` and `predecessors` are lists of blocks.
+
+    Edges that lead back, to a block on the way to where they start, are in `back`: without them the graph has no
+    cycles, and `precedes` asks about one run through it.
+    """
+
+    def __init__(self, function: SassFunction) -> None:
+        self.function = function
+        self.starts = self._leaders()
+        count = len(function.instructions)
+        self.ends = [*self.starts[1:], count]
+        self.block_of = [0] * count
+        for block, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
+            self.block_of[start:end] = [block] * (end - start)
+        self.successors: list[list[int]] = [self._successors(block) for block in range(len(self.starts))]
+        self._join_tables()
+        self.predecessors: list[list[int]] = [[] for _ in self.starts]
+        for block, following in enumerate(self.successors):
+            for successor in following:
+                self.predecessors[successor].append(block)
+        self.order: list[int] = []  # every block behind those it comes after, but for edges that lead back
+        self.back = self._back_edges()
+        self._ancestors: dict[int, frozenset[int]] = {}
+
+    def precedes(self, one: int, other: int) -> bool:
+        """Whether the instruction `one` can run before `other` in one run through the code."""
+        first, second = self.block_of[one], self.block_of[other]
+        return one < other if first == second else first in self.ancestors(second)
+
+    def ancestors(self, block: int) -> frozenset[int]:
+        """The blocks that can run before `block`."""
+        known = self._ancestors.get(block)
+        if known is None:
+            found: set[int] = set()
+            waiting = [block]
+            while waiting:
+                current = waiting.pop()
+                for previous in self.predecessors[current]:
+                    if previous not in found and (previous, current) not in self.back:
+                        found.add(previous)
+                        waiting.append(previous)
+            known = self._ancestors[block] = frozenset(found)
+        return known
+
+    def dominates(self, one: int, other: int) -> bool:
+        """Whether every way to the block `other` goes through the block `one`."""
+        return bool(self._dominators[other] >> one & 1)
+
+    def reaches(self, one: int, other: int) -> bool:
+        """Whether the block `other` can run after the block `one`, in any number of runs."""
+        return bool(self._reached_from[other] >> one & 1)
+
+    @cached_property
+    def _dominators(self) -> list[int]:
+        """For each block the set of those on every way to it, as bits; exact where loops have one entry."""
+        dominators = [1 << block for block in range(len(self.starts))]
+        for block in self.order:
+            common = -1
+            for previous in self.predecessors[block]:
+                if (previous, block) not in self.back:
+                    common &= dominators[previous]
+            if common != -1 and block != 0:
+                dominators[block] |= common
+        return dominators
+
+    @cached_property
+    def _reached_from(self) -> list[int]:
+        """For each block the set of those it can run after, as bits."""
+        reached = [0] * len(self.starts)
+        changed = True
+        while changed:
+            changed = False
+            for block in self.order:
+                before = reached[block]
+                for previous in self.predecessors[block]:
+                    before |= reached[previous] | 1 << previous
+                if before != reached[block]:
+                    reached[block] = before
+                    changed = True
+        return reached
+
+    def avoidable(self, branch: int, target: int, end: int) -> bool:
+        """Whether a run can go from the block `branch` to the block `end` without the block `target`."""
+        waiting, seen = [branch], {branch, target}
+        if branch == target:
+            return False
+        while waiting:
+            for successor in self.successors[waiting.pop()]:
+                if successor == end:
+                    return successor != target
+                if successor not in seen:
+                    seen.add(successor)
+                    waiting.append(successor)
+        return False
+
+    def _leaders(self) -> list[int]:
+        instructions = self.function.instructions
+        leaders = {0}
+        for index in self.function.named_targets:
+            leaders.update(self.function.targets_of(index) or ())
+        leaders.update(index + 1 for index, instruction in enumerate(instructions) if instruction.leaves)
+        return sorted(leader for leader in leaders if leader < len(instructions))
+
+    def _successors(self, block: int) -> list[int]:
+        last = self.ends[block] - 1
+        instruction = self.function.instructions[last]
+        following: list[int] = []
+        falls = True
+        if instruction.ends:
+            falls = instruction.guard is not None
+        elif instruction.leaves:
+            conditional = instruction.guard is not None or len(instruction.operands) > 1
+            falls = conditional and not instruction.opcode.startswith(("BRX", "JMX"))
+            following = [self.block_of[target] for target in self._targets(last) if target < len(self.block_of)]
+        if falls and block + 1 < len(self.starts):
+            following.append(block + 1)
+        return list(dict.fromkeys(following))
+
+    def _targets(self, index: int) -> list[int]:
+        instruction = self.function.instructions[index]
+        pusher = STACK_TARGETS.get(instruction.opcode)
+        if instruction.joins:
+            pusher = "SSY"
+        if pusher is None:
+            return self.function.targets_of(index) or []
+        for earlier in range(index, -1, -1):  # what was pushed last is what code in order pops
+            if self.function.instructions[earlier].opcode == pusher:
+                return self.function.targets_of(earlier) or []
+        return []
+
+    def _join_tables(self) -> None:
+        """A jump through a table that is not shown may go to every block that nothing else leads to."""
+        unknown = [
+            block
+            for block, end in enumerate(self.ends)
+            if self.function.instructions[end - 1].opcode.startswith(("BRX", "JMX")) and not self.successors[block]
+        ]
+        if unknown:
+            reached = {0, *(successor for following in self.successors for successor in following)}
+            orphans = [block for block in range(len(self.starts)) if block not in reached]
+            for block in unknown:
+                self.successors[block] = orphans
+
+    def _back_edges(self) -> set[tuple[int, int]]:
+        back: set[tuple[int, int]] = set()
+        finished: list[int] = []
+        state = [0] * len(self.starts)  # 1: on the way, 2: done
+        for root in range(len(self.starts)):
+            if state[root]:
+                continue
+            stack = [(root, iter(self.successors[root]))]
+            state[root] = 1
+            while stack:
+                block, following = stack[-1]
+                successor = next(following, None)
+                if successor is None:
+                    state[block] = 2
+                    finished.append(block)
+                    stack.pop()
+                elif state[successor] == 1:
+                    back.add((block, successor))
+                elif state[successor] == 0:
+                    state[successor] = 1
+                    stack.append((successor, iter(self.successors[successor])))
+        self.order = finished[::-1]
+        return back

@@ -1,0 +1,128 @@
+"""From the literals in the SASS to the accesses they specify."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from optcheck.literal import Literal, decoded
+from optcheck.sass import ADDS, Touch
+from optcheck.specification import AccessKind, ExpectedAccess
+from optcheck.values import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """An instruction that carries a literal: the store of a specification result, or the addition that makes one.
+
+    `value` is what the literal was added to: what the access read or stored.
+    """
+
+    index: int
+    literal: Literal
+    value: int
+    stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The instruction that performs an access, and the word of its result or data."""
+
+    index: int
+    word: int
+
+
+def find_clusters(values: Values) -> list[tuple[Anchor, ...]]:
+    """The specifications of threads, one cluster each; code that is there twice has two."""
+    anchors = _stored_anchors(values) or _added_anchors(values)
+    clusters: dict[tuple[int, int, int], list[Anchor]] = {}
+    copies: dict[tuple[int, int, int], int] = {}
+    for anchor in anchors:
+        block = values.graph.block_of[anchor.index]
+        place = (anchor.literal.thread, block, anchor.literal.position)
+        copy = copies[place] = copies.get(place, -1) + 1
+        clusters.setdefault((anchor.literal.thread, block, copy), []).append(anchor)
+    return [tuple(cluster) for cluster in clusters.values()]
+
+
+def _stored_anchors(values: Values) -> list[Anchor]:
+    found = []
+    for index, words in values.stored.items():
+        if len(words) == 1 and values.instructions[index].touch is Touch.STORE:
+            constant = values.constant_part(words[0])
+            literal = decoded(constant)
+            if literal is not None:
+                found.append(Anchor(index, literal, values.without(words[0], constant), True))
+    return found
+
+
+def _added_anchors(values: Values) -> list[Anchor]:
+    """Listings whose results go nowhere, as those of the thesis, have the additions alone."""
+    found = []
+    for index, instruction in enumerate(values.instructions):
+        if instruction.literal is None or instruction.opcode not in (*ADDS, "IMAD"):
+            continue
+        literal = decoded(instruction.literal)
+        for name in instruction.writes:
+            if literal is not None and name[0] != "P":
+                value = values.without(values.result(index, name), instruction.literal)
+                found.append(Anchor(index, literal, value, False))
+    return found
+
+
+class Linker:
+    """Finds the accesses of one cluster, among the instructions that can run before its specification."""
+
+    def __init__(self, values: Values, cluster: tuple[Anchor, ...], earlier: list[tuple[Anchor, ...]]) -> None:
+        self.values = values
+        self.graph = values.graph
+        self.end = cluster[0].index
+        self.stored = cluster[0].stored
+        self.earlier = [other[0].index for other in earlier if self.graph.precedes(other[0].index, self.end)]
+
+    def inside(self, index: int) -> bool:
+        """Whether an instruction can belong to this copy of the thread."""
+        if not self.stored and self.graph.block_of[index] == self.graph.block_of[self.end]:
+            return True
+        if not self.graph.precedes(index, self.end):
+            return False
+        return not any(self.graph.precedes(index, other) for other in self.earlier)
+
+    def find(self, expected: ExpectedAccess, value: int) -> list[Link]:
+        """The instructions that read or stored `value`."""
+        if expected.kind in (AccessKind.LOAD, AccessKind.ATOMIC):
+            return self._readers(expected, value)
+        return self._writers(expected, value)
+
+    def _readers(self, expected: ExpectedAccess, value: int) -> list[Link]:
+        found: dict[int, Link] = {}
+        for alternative in self.values.alternatives(value):
+            for part in self._narrowed(expected, alternative):
+                node = self.values.node(part)
+                if node[0] == "loaded" and isinstance(node[2], int):
+                    found.setdefault(node[1], Link(node[1], node[2]))
+        return list(found.values())
+
+    def _narrowed(self, expected: ExpectedAccess, value: int) -> set[int]:
+        """A result of 64 bits is specified by the sum of its words, one of 16 bits by its extension."""
+        if expected.access.type.bits == 32:
+            return {value}
+        node = self.values.node(value)
+        if expected.access.type.bits == 64 and node[0] == "sum":
+            return {atom for atom, _ in node[2]}
+        return self.values.parts(value) if expected.access.type.bits == 16 else {value}
+
+    def _writers(self, expected: ExpectedAccess, value: int) -> list[Link]:
+        wanted = {one for one in self.values.alternatives(value) if self.values.node(one)[0] != "number"} or {value}
+        if expected.access.type.bits == 16:
+            wanted = set().union(*(self.values.parts(one) for one in wanted))
+        found = []
+        for index, words in self.values.stored.items():
+            if not self.inside(index) or self.values.instructions[index].writes:
+                continue
+            if expected.access.type.bits == 64 and len(words) > 1:
+                total = self.values.total(words[:2])
+                if total in wanted:
+                    found.append(Link(index, 0))
+                continue
+            found += [Link(index, word) for word, held in enumerate(words) if held in wanted][:1]
+        return found

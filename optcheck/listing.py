@@ -1,0 +1,260 @@
+"""Reading listings: what cuobjdump -sass, nvdisasm and nvdisasm -json print, or plain instructions one a line."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpudiy.litmus.errors import LitmusError, near_name
+from optcheck.opcodes import OPCODES
+from optcheck.sass import SassInstruction
+from optcheck.sass_grammar import SassSyntax, parse_instruction
+
+FUNCTION = re.compile(r"\s*Function : ([\w$.]+)\s*$|\.text\.([\w$.]+):\s*$|\s*//-+ \.text\.([\w$.]+)\s+-+\s*$")
+INNER_FUNCTION = re.compile(r"\$[\w$.]+\$([\w.]+):\s*$")  # a function inside the section of a kernel
+LABEL = re.compile(r"\s*(\.?[\w$.]+):\s*(?:/[/*].*)?$")
+TARGET = re.compile(r"\s*(?:code for|\.target)\s+(sm_\d+)\w?|.*EF_CUDA_SM(\d+)")
+ADDRESS = re.compile(r"\s*(?:[{}]\s*)?/\*([0-9a-f]{4,8})\*/")
+ENCODING = re.compile(r"/\*\s*0x[0-9a-f]+\s*\*/\s*$")
+COMMENT = re.compile(r"//.*$|/\*.*?\*/|#.*$")
+CONTROL_CODES = re.compile(
+    r"&\w+=(?:\{[\d,]*\}|\S+)|\?\w+|^\s*\[B[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d+\]|\b[\da-f-]{2}:[\d-]:[\d-]:[-YE]:[\da-f]\b"
+)
+BRANCH_TARGETS = re.compile(r'\(\*"(?:BRANCH|INDIRECT_CALL|CALL)_?TARGETS?:?\s*([^"]*)"\*\)')
+LABEL_OPERAND = re.compile(r"`\(([\w$.]+)\)|(?<![\w.`(])(\.L[\w$.]*)|\((\.[\w$.]+)\)")
+JUMP_ADDRESS = re.compile(r"(?:BRA|JMP|BSSY|SSY|PBK|PCNT|CAL|CALL|JCAL|JMX)\b[^;]*?(?<![-\w])0x([0-9a-f]+)\s*$")
+# What disassemblers print around the code: directives, section rulers, fatbin headers, dots between functions.
+IGNORED = re.compile(
+    r"\s*(?:$|\.\.+\s*$|//.*$|\.(?:headerflags|elftype|section|sectioninfo|sectionflags|sectionentsize|align|global|weak|"
+    r"type|size|other|target|byte|short|word|dword|quad|zero|string|nv\.|info|file|loc|version|address_size|L_?\w*:|debug_|text)\b.*$|"
+    r"(?:Fatbin (?:elf|ptx|tile ir) code:|=+\s*$|(?:arch|code version|host|producer|compile_size|identifier|compressed|"
+    r"ptxasOptions|has debug info|has device linker info)\b.*$)|\s*code for .*$|Function\b.*:.*:|\s*-+\s*$|[{}]\s*$|"
+    r"\s*\.(?:L_x_|nv)\S*$|\s*\.\w+\s+[.\w$@\"]+\s*(?:,.*)?$)"
+)
+
+
+class SassError(LitmusError):
+    """A listing that cannot be read, with its line and a caret."""
+
+
+@dataclass(slots=True)
+class SassFunction:
+    """The code of one function: instructions with the lines they stand on, labels and where branches go.
+
+    `targets` gives, for a branch, the places (indexes of instructions) it may go to; None for a jump through a table
+    that the listing does not show.
+    """
+
+    name: str
+    architecture: str
+    instructions: list[SassInstruction] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    addresses: list[int | None] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)
+    named_targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
+
+    def targets_of(self, index: int) -> list[int] | None:
+        """Where the branch at `index` may go."""
+        named = self.named_targets.get(index)
+        if named is None:
+            return None
+        found = [self._place(name) for name in named]
+        return [place for place in found if place is not None]
+
+    def _place(self, name: str) -> int | None:
+        if not name.startswith("0x"):
+            return self.labels.get(name)
+        address = int(name, 16)
+        try:
+            return self.addresses.index(address)
+        except ValueError:
+            return None
+
+    def shown(self, index: int) -> str:
+        """An instruction as a message shows it: its line in the listing and its text."""
+        return f"{self.lines[index]}: {self.instructions[index].text}"
+
+
+Targets = tuple[str, ...] | None
+_Line = tuple[int | None, SassInstruction, Targets]  # the address of a line and what stands there
+_KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # code that was read before, by its text
+
+
+def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
+    """All functions of a listing; raises `SassError` at the first line that cannot be read."""
+    if text.lstrip()[:1] in "[{" and text.lstrip()[:2] not in ("{ ", "[B"):
+        found = _from_json(text, path)
+    else:
+        found = _from_text(text, path)
+    return [function for function in found if function.instructions]
+
+
+def _from_text(text: str, path: str) -> list[SassFunction]:
+    architecture = ""
+    current = SassFunction("", "")
+    functions = [current]
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            read = _read_quickly(line) or _read_line(line)
+        except SassSyntax as error:
+            raise SassError(error.message, path=path, line=number, column=error.column, source=line) from None
+        if read is None:
+            continue
+        if len(read) == 3:
+            address, instruction, targets = read
+            if targets is not None:
+                current.named_targets[len(current.instructions)] = targets
+            current.instructions.append(instruction)
+            current.lines.append(number)
+            current.addresses.append(address)
+        elif read[0] == "function":
+            if read[1] != current.name:
+                current = SassFunction(read[1], architecture)
+                functions.append(current)
+        elif read[0] == "label":
+            current.labels[read[1]] = len(current.instructions)
+        else:
+            architecture = read[1]
+            if not current.instructions:
+                current.architecture = architecture
+    return functions
+
+
+def _read_quickly(line: str) -> _Line | None:
+    """The line of an instruction that was met before at another address, perhaps with another target."""
+    start = line.find("/*")
+    if start < 0 or line[:start].strip():
+        return None
+    end = line.find("*/", start)
+    code = line[end + 2 :]
+    if code.endswith("*/"):
+        code = code[: code.rfind("/*")]
+    targets = None
+    label = code.find("`(")
+    if label >= 0:
+        close = code.find(")", label)
+        targets = (code[label + 2 : close],)
+        code = f"{code[:label]}`(.L){code[close + 1 :]}"
+    known = _KNOWN.get(code)
+    if known is None:
+        return None
+    return int(line[start + 2 : end], 16), known[0], targets or known[1]
+
+
+def _read_line(line: str) -> _Line | tuple[str, str] | None:
+    """An instruction, or ("function" | "label" | "architecture", its name), or nothing."""
+    address = ADDRESS.match(line)
+    if address is None:
+        other = _other_line(line)
+        if other != ("instruction", ""):
+            return other
+    start = address.end() if address else 0
+    code = ENCODING.sub("", line[start:])
+    listed = BRANCH_TARGETS.search(code)
+    if listed:
+        code = code[: listed.start()] + code[listed.end() :]
+    if "&" in code or "?" in code or ":" in code:
+        code = CONTROL_CODES.sub("", code)
+    code = COMMENT.sub("", code).strip().strip("{};").strip()
+    if not code:
+        return None
+    instruction, targets = _instruction(line, code, listed)
+    if address and "`(" in line and not listed:
+        _KNOWN[LABEL_OPERAND.sub("`(.L)", ENCODING.sub("", line[start:]))] = (instruction, None)
+    elif address and not listed:
+        _KNOWN[ENCODING.sub("", line[start:])] = (instruction, targets)
+    return int(address[1], 16) if address else None, instruction, targets
+
+
+def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
+    label = LABEL_OPERAND.search(code)
+    jump = JUMP_ADDRESS.search(code)
+    targets: tuple[str, ...] | None = None
+    if listed:
+        targets = tuple(name.strip() for name in listed[1].split(",") if name.strip())
+    elif label:
+        targets = (label[1] or label[2] or label[3],)
+        code = code[: label.start()] + "`(.L)" + code[label.end() :]
+    elif jump:
+        targets = (f"0x{jump[1]}",)
+    try:
+        instruction = parse_instruction(code)
+    except SassSyntax as error:
+        column = max(line.find(code[:12]), 0) + error.column
+        raise SassSyntax(error.message, column) from None
+    if instruction.opcode not in OPCODES:
+        near = near_name(instruction.opcode, sorted(OPCODES))
+        message = f"unknown opcode {instruction.opcode!r}" + (f": {near}" if near else "")
+        raise SassSyntax(message, line.find(instruction.opcode) + 1)
+    return instruction, targets
+
+
+def _other_line(line: str) -> tuple[str, str] | None:
+    """What a line without an address is; ("instruction", "") if it can only be that."""
+    function = FUNCTION.match(line)
+    if function:
+        return "function", function[1] or function[2] or function[3]
+    inner = INNER_FUNCTION.match(line)
+    if inner:
+        return "function", inner[1]
+    target = TARGET.match(line)
+    if target:
+        return "architecture", target[1] or f"sm_{target[2]}"
+    label = LABEL.match(line)
+    if label and not line.lstrip().startswith(("arch", "Fatbin", "host", "producer")):
+        return "label", label[1]
+    if IGNORED.match(line) or ENCODING.sub("", line).strip() == "":
+        return None
+    return "instruction", ""
+
+
+def _from_json(text: str, path: str) -> list[SassFunction]:
+    """nvdisasm -json: a list of a header and a list of functions, for each cubin."""
+    try:
+        parts = json.loads(text)
+    except json.JSONDecodeError as error:
+        source = text.split("\n")[error.lineno - 1]
+        raise SassError(
+            f"this is no JSON: {error.msg}", path=path, line=error.lineno, column=error.colno, source=source
+        ) from None
+    architecture = ""
+    functions = []
+    for part in _flattened(parts):
+        if "SM" in part:
+            version = part["SM"]["version"]
+            architecture = f"sm_{version['major']}{version['minor']}"
+        if "function-name" in part:
+            functions.append(_json_function(part, architecture, path))
+    return functions
+
+
+def _flattened(parts: object) -> Iterator[dict[str, Any]]:
+    if isinstance(parts, dict):
+        yield parts
+    elif isinstance(parts, list):
+        for part in parts:
+            yield from _flattened(part)
+
+
+def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFunction:
+    function = SassFunction(str(part["function-name"]), architecture)
+    entries = part.get("sass-instructions", [])
+    step = 8 if architecture < "sm_7" and len(architecture) == 5 else 16
+    for number, entry in enumerate(entries):
+        operands = re.sub(
+            r"(?<=[\w])(?=(?:g?desc)?\[)(?<!desc)(?<!c)(?<!cx)(?<!\b[at])", ",", entry.get("operands", "")
+        )
+        text = f"{entry.get('predicate', '')} {entry['opcode']} {operands.replace(',', ', ')}".strip()
+        try:
+            instruction, targets = _instruction(text, text, None)
+        except SassSyntax as error:
+            raise SassError(error.message, path=path, line=number + 1, column=error.column, source=text) from None
+        if targets is not None:
+            function.named_targets[number] = targets
+        function.instructions.append(instruction)
+        function.lines.append(number + 1)
+        function.addresses.append(number * step)
+    return function

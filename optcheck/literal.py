@@ -1,0 +1,92 @@
+"""The literals a specification is written with: immediates that no other code uses, found again in the SASS.
+
+A literal has 32 bits: the prefix 0x07f3a, then the thread (3 bits), the type of the access (5) and its position among
+the accesses of its thread (4). For thread 0 this is the layout of the thesis: `07f3a | type | position`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import Access, CacheOperator, Order, Scope
+from gpudiy.litmus.instruction import Atomic, Load, MemoryInstruction, Store
+
+PREFIX = 0x07F3A
+STRESS_PREFIX = 0x07F3B  # values a stressing thread stores: `07f3b | pattern`, so its loop is found in the SASS
+THREADS, TYPES, POSITIONS = 8, 32, 16
+
+_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+
+# The spelling of each type without space, width and operation; its place in the table is its number.
+TYPE_NAMES = (
+    "st.wb", "ld.ca", "st", "ld", "st.cg", "ld.cg", "st.wt", "ld.cv", "st.cs", "ld.cs", "ld.lu",
+    "st.volatile", "ld.volatile",
+    *(f"{word}.{scope.word}" for word in ("st.relaxed", "ld.relaxed", "st.release", "ld.acquire") for scope in _SCOPES),
+    "atom", "red",
+)  # fmt: skip
+_NUMBERS = {name: number for number, name in enumerate(TYPE_NAMES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """What a literal says: the access number `position` of `thread` has the type TYPE_NAMES[type]."""
+
+    thread: int
+    type: int
+    position: int
+
+    def encoded(self) -> int:
+        return PREFIX << 12 | self.thread << 9 | self.type << 4 | self.position
+
+    @property
+    def type_name(self) -> str:
+        return TYPE_NAMES[self.type] if self.type < len(TYPE_NAMES) else f"type {self.type}"
+
+
+def decoded(value: int) -> Literal | None:
+    """The literal that an immediate is, if it is one."""
+    if value >> 12 != PREFIX:
+        return None
+    return Literal(value >> 9 & 7, value >> 4 & 31, value & 15)
+
+
+def stress_literal(pattern: int) -> int:
+    """What a stressing thread stores in pattern number `pattern`: 0 st-st, 1 st-ld, 2 ld-st, 3 ld-ld."""
+    return STRESS_PREFIX << 12 | pattern
+
+
+def stress_pattern(value: int) -> int | None:
+    """The number of the stress pattern that an immediate marks, if it marks one."""
+    return value & 0xFFF if value >> 12 == STRESS_PREFIX else None
+
+
+def type_number(instruction: MemoryInstruction) -> int:
+    """The number of the type of an access in a literal."""
+    if isinstance(instruction, Load):
+        return _NUMBERS["ld" + _suffix(instruction.access)]
+    if isinstance(instruction, Store):
+        return _NUMBERS["st" + _suffix(instruction.access)]
+    return _NUMBERS["atom" if isinstance(instruction, Atomic) else "red"]
+
+
+def cache_or_order(type_name: str) -> Access | None:
+    """The attributes that the name of a load's or store's type stands for; None for atomics."""
+    word, _, suffix = type_name.partition(".")
+    if word not in ("ld", "st"):
+        return None
+    if not suffix:
+        return Access()
+    if suffix == "volatile":
+        return Access(order=Order.VOLATILE)
+    order, _, scope = suffix.partition(".")
+    if scope:
+        return Access(order=Order(order), scope=Scope[scope.upper()])
+    return Access(cache=CacheOperator(suffix))
+
+
+def _suffix(access: Access) -> str:
+    if access.scope is not None:
+        return f".{access.order}.{access.scope.word}"
+    if access.order is Order.VOLATILE:
+        return ".volatile"
+    return "" if access.cache is None else f".{access.cache}"

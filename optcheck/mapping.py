@@ -1,0 +1,202 @@
+"""How PTX looks in SASS: which opcodes, strengths and fences each architecture has for an access or a fence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpudiy.litmus.access import Access, CacheOperator, Order, Scope, Space
+from gpudiy.litmus.instruction import AtomicOperation, Barrier, BarrierMode, Fence, FenceKind, ProxyFence
+from optcheck.sass import NumberOperand, SassInstruction, Touch
+from optcheck.specification import AccessKind, ExpectedAccess
+
+STRENGTHS = ("CTA", "SM", "GPU", "SYS", "VC")
+CACHE_SCOPES = {
+    CacheOperator.CA: Scope.CTA,
+    CacheOperator.WB: Scope.CTA,
+    CacheOperator.CG: Scope.GPU,
+    CacheOperator.CV: Scope.SYS,
+    CacheOperator.WT: Scope.SYS,
+}
+EVICTION = {CacheOperator.CS: "EF", CacheOperator.LU: "LU"}
+OPERATIONS = {operation: operation.value.upper() for operation in AtomicOperation}
+
+
+class Generation(StrEnum):
+    """Architectures that say things one way."""
+
+    KEPLER = "sm_35"
+    MAXWELL = "sm_50"
+    VOLTA = "sm_70"
+    AMPERE = "sm_80"
+    HOPPER = "sm_90"
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """The words of one generation."""
+
+    generation: Generation
+
+    @property
+    def modern(self) -> bool:
+        """Whether accesses have strengths and fences have kinds."""
+        return self.generation not in (Generation.KEPLER, Generation.MAXWELL)
+
+    def strength(self, access: Access) -> str:
+        """What an access in global memory has in SASS: `STRONG.GPU`, `CG`, or nothing."""
+        scope = access.effective_scope
+        if access.cache in CACHE_SCOPES:
+            scope = CACHE_SCOPES[access.cache]
+        if scope is None:
+            return ""
+        if self.modern:
+            return f"STRONG.{self._scope_word(scope)}"
+        if scope is Scope.CTA:
+            return ""
+        return "CG" if scope is Scope.GPU else "CV"
+
+    def _scope_word(self, scope: Scope) -> str:
+        if scope is Scope.CTA:
+            return "CTA" if self.generation is Generation.VOLTA else "SM"
+        return "SYS" if scope is Scope.SYS else "GPU"
+
+    def fences(self, fence: Fence | ProxyFence | Barrier) -> tuple[str, ...]:
+        """The instructions a fence must leave, without those that only report errors."""
+        match fence:
+            case Fence():
+                return self._fence(fence.kind, fence.scope)
+            case Barrier():
+                return ("BAR.SYNC" if fence.mode is BarrierMode.SYNC else "BAR.ARV",)
+            case ProxyFence():
+                return ("CCTL.IVALL",) if fence.kind == "alias" else ("FENCE.VIEW.ASYNC",)
+
+    def _fence(self, kind: FenceKind, scope: Scope) -> tuple[str, ...]:
+        invalidates = ("CCTL.IVALL",) if scope is not Scope.CTA else ()
+        if not self.modern:
+            word = {Scope.CTA: "CTA", Scope.SYS: "SYS"}.get(scope, "GL")
+            return (f"MEMBAR.{word}", *invalidates)
+        word = {Scope.CTA: "CTA", Scope.SYS: "SYS"}.get(scope, "GPU")
+        match kind:
+            case FenceKind.MEMBAR | FenceKind.SC:
+                return (f"MEMBAR.SC.{word}", *invalidates)
+            case FenceKind.ACQ_REL:
+                return (f"MEMBAR.ALL.{word}", *invalidates)
+            case FenceKind.RELEASE:
+                return (f"MEMBAR.ALL.{word}",)
+            case FenceKind.ACQUIRE:
+                return invalidates
+
+    def before(self, access: Access) -> tuple[str, ...]:
+        """What a release puts before its access."""
+        if access.order not in (Order.RELEASE, Order.ACQ_REL) or access.scope is None:
+            return ()
+        return self._fence(FenceKind.RELEASE, access.scope)
+
+    def after(self, expected: ExpectedAccess) -> tuple[str, ...]:
+        """What an acquire puts behind its access; in shared memory only from sm_90 on."""
+        access = expected.access
+        if access.order not in (Order.ACQUIRE, Order.ACQ_REL) or access.scope is None:
+            return ()
+        if expected.space is Space.SHARED and self.generation is not Generation.HOPPER:
+            return ()
+        return self._fence(FenceKind.ACQUIRE, access.scope)
+
+
+def mapping_for(architecture: str) -> Mapping:
+    """The mapping of an architecture such as sm_86; what is newer than the newest known is taken for that."""
+    digits = "".join(character for character in architecture.removeprefix("sm_") if character.isdigit())
+    number = int(digits) if digits else 90
+    for least, generation in (
+        (90, Generation.HOPPER),
+        (80, Generation.AMPERE),
+        (70, Generation.VOLTA),
+        (50, Generation.MAXWELL),
+    ):
+        if number >= least:
+            return Mapping(generation)
+    return Mapping(Generation.KEPLER)
+
+
+def fence_word(instruction: SassInstruction) -> tuple[str, ...]:
+    """What an instruction counts as among fences; some count as two, those that only report errors as nothing."""
+    opcode, modifiers = instruction.opcode, instruction.modifiers
+    match opcode:
+        case "MEMBAR":
+            words = [word for word in modifiers if word in ("SC", "ALL", "CTA", "GPU", "GL", "SYS")]
+            both = ("CCTL.IVALL",) if "IVALLD" in modifiers else ()
+            return (".".join(("MEMBAR", *words)), *both)
+        case "CCTL" if "IVALL" in modifiers:
+            return ("CCTL.IVALL",)
+        case "BAR":
+            return ("BAR.ARV" if "ARV" in modifiers else "BAR.SYNC",)
+        case "FENCE":
+            return ("FENCE.VIEW.ASYNC",)
+    return ()
+
+
+def barrier_number(instruction: SassInstruction) -> int | None:
+    first = instruction.operands[0] if instruction.operands else None
+    return first.value if isinstance(first, NumberOperand) else None
+
+
+def difference(expected: ExpectedAccess, found: SassInstruction, mapping: Mapping) -> str:
+    """How the instruction differs from what the access must be; empty if it does not."""
+    if not _same_kind(expected, found):
+        return f"a {expected.kind} became {found.opcode}, a {found.touch}"
+    if expected.space is not None and found.space not in _spaces(expected.space, mapping):
+        return f"the access is to {expected.space} memory, {found.opcode} to {found.space or 'another'} memory"
+    if expected.operation is not None:
+        word = OPERATIONS[expected.operation]
+        if word not in found.modifiers and not _cas_loop(found):
+            return f"an atomic {expected.operation} became {'.'.join((found.opcode, *found.modifiers))}"
+    if found.space == "shared" or expected.space is Space.SHARED:
+        return ""
+    wanted = mapping.strength(expected.access)
+    if found.touch in (Touch.ATOMIC, Touch.REDUCE):
+        if not mapping.modern:
+            return ""
+    elif not mapping.modern and wanted == "CV" and found.touch is Touch.STORE:
+        wanted = "WT"
+    has = _found_strength(found, mapping)
+    if has != wanted:
+        return f"its strength must be {wanted or 'weak'}, and is {has or 'weak'}"
+    eviction = EVICTION.get(expected.access.cache) if expected.access.cache else None
+    if eviction and mapping.modern and eviction not in found.modifiers:
+        return f"its cache operator {expected.access.cache} is lost"
+    return ""
+
+
+def words_of(expected: ExpectedAccess) -> int:
+    return 2 if expected.access.type.bits == 64 else 1
+
+
+def _same_kind(expected: ExpectedAccess, found: SassInstruction) -> bool:
+    if expected.kind is AccessKind.REDUCE:  # a reduction in shared memory is an atomic whose result is dropped
+        return found.touch is Touch.REDUCE or (found.touch is Touch.ATOMIC and not found.writes)
+    return {
+        AccessKind.LOAD: Touch.LOAD,
+        AccessKind.STORE: Touch.STORE,
+        AccessKind.ATOMIC: Touch.ATOMIC,
+    }[expected.kind] is found.touch
+
+
+def _spaces(space: Space, mapping: Mapping) -> tuple[str, ...]:
+    """Kepler has one opcode for global and generic accesses; atomics go by ATOM until sm_60."""
+    if space is Space.SHARED:
+        return ("shared",)
+    return ("global",) if mapping.modern else ("global", "generic")
+
+
+def _cas_loop(found: SassInstruction) -> bool:
+    return "CAST" in found.modifiers
+
+
+def _found_strength(found: SassInstruction, mapping: Mapping) -> str:
+    modifiers = found.modifiers
+    if mapping.modern:
+        if "STRONG" not in modifiers:
+            return ""
+        scope = next((word for word in modifiers if word in STRENGTHS), "")
+        return f"STRONG.{scope}"
+    return next((word for word in modifiers if word in ("CG", "CV", "WT")), "")

@@ -1,0 +1,76 @@
+"""Checks of binaries and listings, and checks as text: in the style of the original tool, or as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from gpudiy.litmus.reader import decode, read_test
+from gpudiy.litmus.test import Test
+from optcheck.binary import read_binary
+from optcheck.check import check_functions
+from optcheck.disassembler import cubins_of, disassemble
+from optcheck.listing import SassFunction, read_listing
+from optcheck.verdict import Check, Verdict
+
+
+def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
+    """A verdict on every test of a cubin, or of the cubins inside an executable."""
+    for cubin in cubins_of(path):
+        binary = read_binary(cubin.read_bytes(), str(path))
+        functions = read_listing(disassemble(cubin), f"{path} (disassembled)")
+        yield from check_functions(functions, binary.tests, architecture or binary.architecture)
+
+
+def check_listing(path: Path, test: Test | None = None, architecture: str = "") -> Iterator[Check]:
+    """A verdict on every function of a listing that carries literals; all of them are `test`, if one is given."""
+    functions = read_listing(decode(path.read_bytes(), str(path)), str(path))
+    tests = {} if test is None else {function.name: test for function in functions if _has_literals(function)}
+    yield from check_functions(functions, tests, architecture)
+
+
+def read_test_file(path: Path) -> Test:
+    return read_test(decode(path.read_bytes(), str(path)), str(path))
+
+
+def original_text(checks: list[Check]) -> Iterator[str]:
+    """What the original optcheck printed: the clusters, each with its lines, and whether all is well."""
+    clusters = [cluster for check in checks for cluster in check.clusters]
+    yield f"Specification clusters: {len(clusters)}"
+    specified = [[(line, position, access) for line, position, access in cluster.entries] for cluster in clusters]
+    yield f"Specification: {specified}"
+    for number, cluster in enumerate(clusters):
+        yield f"Cluster {number}: {'OK' if cluster.verdict is Verdict.UNCHANGED else 'FAILED'}"
+    for check in checks:
+        yield from finding_lines(check)
+    yield "!!SUCCESS!!" if all(check.verdict is Verdict.UNCHANGED for check in checks) else "!!FAILURE!!"
+
+
+def finding_lines(check: Check) -> Iterator[str]:
+    """The findings of a check, with the SASS and the PTX they are about."""
+    for finding in check.findings:
+        yield f"{check.test or check.kernel or 'listing'}: {finding.verdict}: {finding.explanation}"
+        yield from (f"    SASS {line}" for line in finding.sass)
+        yield from (f"    PTX  {line}" for line in finding.ptx)
+
+
+def as_json(check: Check) -> dict[str, object]:
+    return {
+        "kernel": check.kernel,
+        "test": check.test,
+        "architecture": check.architecture,
+        "verdict": check.verdict,
+        "findings": [
+            {
+                "verdict": finding.verdict,
+                "explanation": finding.explanation,
+                "sass": list(finding.sass),
+                "ptx": list(finding.ptx),
+            }
+            for finding in check.findings
+        ],
+    }
+
+
+def _has_literals(function: SassFunction) -> bool:
+    return any(instruction.literal is not None for instruction in function.instructions)

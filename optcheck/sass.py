@@ -1,0 +1,252 @@
+"""`SassInstruction`: one instruction of a listing, of any architecture, and what it reads, writes and does."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+from optcheck.literal import PREFIX, STRESS_PREFIX
+
+ZERO, UNIFORM_ZERO = "RZ", "URZ"
+TRUE = frozenset({"PT", "UPT"})
+WORD = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterOperand:
+    """R4, UR4, RZ; `wide` for R4.64, which is R4 and R5."""
+
+    name: str
+    negated: bool = False
+    inverted: bool = False
+    wide: bool = False
+    part: str = ""  # .H0_H0, .B1 and the like: not the whole register
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateOperand:
+    name: str
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NumberOperand:
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class RealOperand:
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantOperand:
+    """c[bank][register+offset]; a bank in a register is named by it."""
+
+    bank: int | str
+    offset: int
+    register: str = ZERO
+    negated: bool = False
+    inverted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddressOperand:
+    """[R2.64+UR4+0x10], with or without a descriptor."""
+
+    registers: tuple[RegisterOperand, ...]
+    offset: int
+    descriptor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NameOperand:
+    """A special register, barrier, label or anything else that carries no value of the program."""
+
+    text: str
+
+
+Operand = (
+    RegisterOperand | PredicateOperand | NumberOperand | RealOperand | ConstantOperand | AddressOperand | NameOperand
+)
+
+
+class Touch(StrEnum):
+    """How an instruction touches memory."""
+
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    REDUCE = "reduction"
+
+
+TOUCHES = {
+    **dict.fromkeys(("LD", "LDG", "LDS", "LDL", "LDSM", "LDSLK", "TLD", "TLD4", "TEX", "SULD"), Touch.LOAD),
+    **dict.fromkeys(("ST", "STG", "STS", "STL", "STSM", "STSCUL", "STSUL", "SUST", "LDGSTS", "STAS"), Touch.STORE),
+    **dict.fromkeys(("ATOM", "ATOMG", "ATOMS", "SUATOM"), Touch.ATOMIC),
+    **dict.fromkeys(("RED", "REDG", "REDAS", "REDS", "SURED"), Touch.REDUCE),
+}
+SPACES = {
+    **dict.fromkeys(("LDG", "STG", "ATOMG", "REDG", "RED"), "global"),
+    **dict.fromkeys(("LDS", "STS", "ATOMS", "LDSM", "STSM", "LDSLK", "STSCUL", "STSUL", "STAS", "REDS"), "shared"),
+    **dict.fromkeys(("LDL", "STL"), "local"),
+    **dict.fromkeys(("LD", "ST", "ATOM"), "generic"),
+}
+FENCES = frozenset({"MEMBAR", "CCTL", "CCTLL", "CCTLT", "ERRBAR", "CGAERRBAR", "FENCE", "BAR", "UCGABAR_ARV",
+                    "UCGABAR_WAIT", "SYNCS"})  # fmt: skip
+JUMPS = frozenset({"BRA", "JMP", "BRX", "JMX", "JMXU", "BRXU"})
+ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
+STACK_JUMPS = frozenset({"SYNC", "BRK", "CONT"})  # of sm_35 to sm_60: to where SSY, PBK or PCNT said
+NO_RESULT = frozenset({
+    *(opcode for opcode, touch in TOUCHES.items() if touch in (Touch.STORE, Touch.REDUCE)), *FENCES, *JUMPS, *ENDS,
+    *STACK_JUMPS, "NOP", "YIELD", "BSSY", "BSYNC", "BREAK", "WARPSYNC", "SSY", "PBK", "PCNT", "CAL", "JCAL", "CALL",
+    "DEPBAR", "NANOSLEEP", "LDGDEPBAR", "ARRIVES", "PMTRIG", "ACQBULK", "ENDCOLLECTIVE", "WARPGROUP", "PREEXIT",
+    "USETMAXREG", "ELECT", "BMOV", "LDDEP", "UTMALDG", "UTMASTG", "TEXDEPBAR", "SETCTAID", "SETLMEMBASE", "RTT",
+    "BRKPT", "PLONGJMP", "LONGJMP", "VOTE_VTG", "UBLKCP", "UTMACMDFLUSH", "UTMAPF", "UBLKPF", "UBLKRED",
+})  # fmt: skip
+PREDICATE_RESULTS = frozenset(
+    {"ISETP", "UISETP", "FSETP", "DSETP", "HSETP2", "PSETP", "PLOP3", "UPLOP3", "CSETP", "VSETP"}
+)
+PAIRS = frozenset({"DADD", "DMUL", "DFMA", "DMNMX"})
+MOVES = frozenset({"MOV", "UMOV", "MOV32I", "R2UR", "S2UR", "UMOV32I"})
+ADDS = frozenset({"IADD", "IADD3", "IADD32I", "VIADD", "UIADD3", "UVIADD", "UIADD", "IADD2"})
+
+
+@dataclass(frozen=True)
+class SassInstruction:
+    """An instruction without its place; `targets` are where a branch goes, as labels or addresses."""
+
+    text: str
+    opcode: str
+    modifiers: tuple[str, ...]
+    guard: PredicateOperand | None
+    operands: tuple[Operand, ...]
+
+    @cached_property
+    def never(self) -> bool:
+        """`@!PT`: the assembler puts four `@!PT LDS RZ, [RZ]` before the fences of a function; none of them runs."""
+        return self.guard is not None and self.guard.negated and self.guard.name in TRUE
+
+    @cached_property
+    def touch(self) -> Touch | None:
+        return None if self.never else TOUCHES.get(self.opcode)
+
+    @cached_property
+    def space(self) -> str:
+        return SPACES.get(self.opcode, "")
+
+    @cached_property
+    def is_fence(self) -> bool:
+        return self.opcode in FENCES
+
+    @cached_property
+    def is_jump(self) -> bool:
+        return self.opcode in JUMPS or self.opcode in STACK_JUMPS
+
+    @cached_property
+    def ends(self) -> bool:
+        return self.opcode in ENDS
+
+    @cached_property
+    def joins(self) -> bool:
+        """sm_35 joins threads with a suffix, as in `NOP.S`: it goes on where SSY said."""
+        return "S" in self.modifiers and self.opcode in ("NOP", "MOV", "ST", "LD", "IADD", "TEXDEPBAR")
+
+    @cached_property
+    def leaves(self) -> bool:
+        """Whether what runs next need not be the next instruction."""
+        return self.is_jump or self.ends or self.joins
+
+    @cached_property
+    def words(self) -> int:
+        """How many 32-bit registers a result, or the stored value, has."""
+        for modifier in self.modifiers:
+            if modifier in ("64", "128", "256"):
+                return int(modifier) // 32
+        if "WIDE" in self.modifiers or self.opcode in PAIRS or (self.opcode == "CS2R" and "32" not in self.modifiers):
+            return 2
+        return 1
+
+    @cached_property
+    def result_count(self) -> int:
+        """How many of the first operands are results."""
+        if self.opcode in NO_RESULT or not self.operands:
+            return 0
+        if self.opcode in PREDICATE_RESULTS:
+            return 2
+        count = 1
+        predicates_first = isinstance(self.operands[0], PredicateOperand)
+        for operand in self.operands[1:]:
+            if predicates_first:
+                if isinstance(operand, RegisterOperand):
+                    return count + 1
+                return count
+            if not isinstance(operand, PredicateOperand) or operand.negated or self.opcode in ("VOTE", "VOTEU"):
+                break
+            count += 1
+        return count
+
+    @cached_property
+    def writes(self) -> dict[str, int]:
+        """The registers and predicates it writes, each with the number of its word in the result."""
+        written: dict[str, int] = {}
+        if self.opcode == "R2P":
+            return {f"P{number}": number for number in range(7)}
+        for operand in self.operands[: self.result_count]:
+            if isinstance(operand, PredicateOperand) and operand.name not in TRUE:
+                written[operand.name] = 0
+            if isinstance(operand, RegisterOperand) and operand.name not in (ZERO, UNIFORM_ZERO):
+                for word in range(self.words):
+                    written[successor(operand.name, word)] = word
+        return written
+
+    @property
+    def sources(self) -> tuple[Operand, ...]:
+        return self.operands[self.result_count :]
+
+    @cached_property
+    def address(self) -> AddressOperand | None:
+        return next((operand for operand in self.operands if isinstance(operand, AddressOperand)), None)
+
+    @cached_property
+    def data(self) -> tuple[Operand, ...]:
+        """The values a memory instruction takes besides its address."""
+        return tuple(operand for operand in self.sources if isinstance(operand, (RegisterOperand, NumberOperand)))
+
+    @cached_property
+    def literal(self) -> int | None:
+        """An immediate that is a specification or marks stress."""
+        for operand in self.operands:
+            if isinstance(operand, NumberOperand) and operand.value >> 12 in (PREFIX, STRESS_PREFIX):
+                return operand.value
+        return None
+
+    @cached_property
+    def packed_halves(self) -> int | None:
+        """The word that an HFMA2 of zeros and two immediates makes: how compilers write some constants."""
+        if self.opcode != "HFMA2" or len(self.operands) != 5:
+            return None
+        one, other, high, low = self.operands[1:]
+        zeros = all(isinstance(operand, RegisterOperand) and operand.name == ZERO for operand in (one, other))
+        if (
+            not zeros
+            or not isinstance(high, (RealOperand, NumberOperand))
+            or not isinstance(low, (RealOperand, NumberOperand))
+        ):
+            return None
+        return _half(high.value) << 16 | _half(low.value)
+
+
+def successor(register: str, count: int) -> str:
+    """The register `count` places after another: R5 after R4."""
+    if count == 0:
+        return register
+    prefix = register.rstrip("0123456789")
+    return f"{prefix}{int(register[len(prefix) :]) + count}"
+
+
+def _half(value: float) -> int:
+    bits: int = struct.unpack("<H", struct.pack("<e", value))[0]
+    return bits

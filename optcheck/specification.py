@@ -1,0 +1,220 @@
+"""`Specification`: what the SASS of a test must still do, computed from the test alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpudiy.litmus.access import Access, Proxy, Space
+from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    Branch,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    guard_of,
+)
+from gpudiy.litmus.test import Test, Thread
+from optcheck.literal import POSITIONS, THREADS, Literal, type_number
+
+
+class AccessKind(StrEnum):
+    LOAD = "load"
+    STORE = "store"
+    ATOMIC = "atomic"
+    REDUCE = "reduction"
+
+
+class DependencyKind(StrEnum):
+    ADDRESS = "addr"
+    DATA = "data"
+    CONTROL = "ctrl"
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAccess:
+    """An access of a thread: its instruction's index, and whether some branch or guard may skip it."""
+
+    position: int
+    index: int
+    kind: AccessKind
+    space: Space | None
+    access: Access
+    operation: AtomicOperation | None
+    conditional: bool
+    literal: Literal
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedFence:
+    """A fence stands behind the first `after` accesses of its thread, and before the others."""
+
+    index: int
+    after: int
+    fence: Fence | ProxyFence | Barrier
+
+
+@dataclass(frozen=True, slots=True)
+class Dependency:
+    """The access `target` depends on what the access `source` read."""
+
+    kind: DependencyKind
+    source: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSpecification:
+    thread: int
+    accesses: tuple[ExpectedAccess, ...]
+    fences: tuple[ExpectedFence, ...]
+    dependencies: tuple[Dependency, ...]
+    loops: bool  # a branch goes back
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """`problem` says why a test cannot be specified; then it has no threads."""
+
+    threads: tuple[ThreadSpecification, ...]
+    problem: str = ""
+
+
+def specify(test: Test) -> Specification:
+    """What every thread of the test must do."""
+    problem = _too_large(test)
+    if problem:
+        return Specification((), problem)
+    spaces = access_spaces(test)
+    return Specification(tuple(_thread(number, thread, spaces[number]) for number, thread in enumerate(test.threads)))
+
+
+def access_spaces(test: Test) -> list[dict[int, Space | None]]:
+    """The space of every memory instruction, by thread and index: what it says, else where all it may touch lies."""
+    spaces: list[dict[int, Space | None]] = [{} for _ in test.threads]
+    mapped = {variable.name: variable.space for variable in test.memory_map.variables}
+    for use in memory_uses(test):
+        touched = {mapped[name] for name in use.targets if name in mapped}
+        known = touched.pop() if len(touched) == 1 else None
+        spaces[use.thread][use.position] = use.instruction.access.space or known
+    return spaces
+
+
+def _too_large(test: Test) -> str:
+    if len(test.threads) > THREADS:
+        return f"the test has {len(test.threads)} threads, a literal names {THREADS}"
+    for number, thread in enumerate(test.threads):
+        accesses = [instruction for instruction in thread if isinstance(instruction, MemoryInstruction)]
+        if len(accesses) > POSITIONS:
+            return f"P{number} has {len(accesses)} accesses, a literal counts {POSITIONS}"
+        if any(instruction.access.proxy is not Proxy.GENERIC for instruction in accesses):
+            return f"P{number} accesses memory through another proxy"
+    return ""
+
+
+def _thread(number: int, thread: Thread, spaces: dict[int, Space | None]) -> ThreadSpecification:
+    regions = _branch_regions(thread)
+    flow = _Flow(thread, regions)
+    accesses: list[ExpectedAccess] = []
+    fences: list[ExpectedFence] = []
+    for index, instruction in enumerate(thread):
+        if isinstance(instruction, MemoryInstruction):
+            position = len(accesses)
+            conditional = guard_of(instruction) is not None or any(index in region for _, region in regions)
+            accesses.append(
+                ExpectedAccess(
+                    position,
+                    index,
+                    _kind(instruction),
+                    spaces[index],
+                    instruction.access,
+                    instruction.operation if isinstance(instruction, (Atomic, Reduce)) else None,
+                    conditional,
+                    Literal(number, type_number(instruction), position),
+                )
+            )
+        elif isinstance(instruction, (Fence, ProxyFence, Barrier)):
+            fences.append(ExpectedFence(index, len(accesses), instruction))
+        flow.step(index, instruction)
+    loops = any(region and region.start <= branch for branch, region in regions)
+    return ThreadSpecification(number, tuple(accesses), tuple(fences), tuple(flow.dependencies), loops)
+
+
+def _kind(instruction: MemoryInstruction) -> AccessKind:
+    match instruction:
+        case Load():
+            return AccessKind.LOAD
+        case Store():
+            return AccessKind.STORE
+        case Atomic():
+            return AccessKind.ATOMIC
+        case Reduce():
+            return AccessKind.REDUCE
+
+
+def _branch_regions(thread: Thread) -> list[tuple[int, range]]:
+    """Every branch, and the instructions that run only if it is not taken, or again if it goes back."""
+    labels = {instruction.name: index for index, instruction in enumerate(thread) if isinstance(instruction, Label)}
+    regions = []
+    for index, instruction in enumerate(thread):
+        if isinstance(instruction, Branch):
+            target = labels[instruction.target]
+            regions.append((index, range(index + 1, target) if target > index else range(target, index + 1)))
+    return regions
+
+
+class _Flow:
+    """Which accesses the value of each register comes from, along the text of a thread."""
+
+    def __init__(self, thread: Thread, regions: list[tuple[int, range]]) -> None:
+        self.thread = thread
+        self.regions = regions
+        self.sources: dict[str, frozenset[int]] = {}
+        self.branches: dict[int, frozenset[int]] = {}  # what a branch depends on
+        self.dependencies: list[Dependency] = []
+        self.position = 0
+
+    def step(self, index: int, instruction: Instruction) -> None:
+        guard = guard_of(instruction)
+        guarded = frozenset() if guard is None else self.of(guard.predicate)
+        match instruction:
+            case Load() | Store() | Atomic() | Reduce():
+                self._access(index, instruction, guarded)
+            case Alu() | SetPredicate():
+                found = guarded.union(*(self.of(source) for source in instruction.sources))
+                self._write(instruction.destination, found, guard is not None)
+            case Branch():
+                self.branches[index] = guarded
+
+    def of(self, operand: Operand) -> frozenset[int]:
+        return self.sources.get(operand.name, frozenset()) if isinstance(operand, Register) else frozenset()
+
+    def _access(self, index: int, instruction: MemoryInstruction, guarded: frozenset[int]) -> None:
+        data = (instruction.source,) if isinstance(instruction, Store) else getattr(instruction, "sources", ())
+        control = guarded.union(
+            *(self.branches[branch] for branch, region in self.regions if branch < index and index in region)
+        )
+        for kind, sources in (
+            (DependencyKind.ADDRESS, self.of(instruction.address)),
+            (DependencyKind.DATA, frozenset().union(*map(self.of, data))),
+            (DependencyKind.CONTROL, control),
+        ):
+            self.dependencies += (Dependency(kind, source, self.position) for source in sorted(sources))
+        if isinstance(instruction, (Load, Atomic)):
+            self._write(instruction.destination, guarded | {self.position}, instruction.guard is not None)
+        self.position += 1
+
+    def _write(self, register: Register, sources: frozenset[int], partly: bool) -> None:
+        self.sources[register.name] = sources | (self.of(register) if partly else frozenset())

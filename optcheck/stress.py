@@ -1,0 +1,77 @@
+"""The second check: the loops by which a harness stresses memory are still there, accesses and all.
+
+A stressing function stores values that carry the number of their pattern; see `optcheck.literal.stress_literal`.
+"""
+
+from __future__ import annotations
+
+from optcheck.graph import Graph
+from optcheck.listing import SassFunction
+from optcheck.literal import stress_pattern
+from optcheck.sass import Touch
+from optcheck.values import Values
+from optcheck.verdict import Check, Finding, Verdict
+
+PATTERNS = {0: ("store", "store"), 1: ("store", "load"), 2: ("load", "store"), 3: ("load", "load")}
+
+
+def check_stress(function: SassFunction) -> Check | None:
+    """Whether all patterns of a stressing function are in loops; None for a function that does not stress."""
+    if not any(stress_pattern(instruction.literal or 0) is not None for instruction in function.instructions):
+        return None
+    there = stress_patterns(function)
+    findings = tuple(
+        Finding(Verdict.REMOVED, f"the stress pattern {'-'.join(kinds)} has no loop with its accesses")
+        for pattern, kinds in PATTERNS.items()
+        if pattern not in there
+    )
+    verdict = Verdict.REMOVED if findings else Verdict.UNCHANGED
+    return Check(function.name, verdict, findings, architecture=function.architecture)
+
+
+def stress_patterns(function: SassFunction) -> frozenset[int]:
+    """The patterns whose two accesses stand in a loop, to one place each time."""
+    values = Values(Graph(function))
+    found = {_pattern(values, block) for block in _loop_blocks(values.graph)}
+    return frozenset(pattern for pattern in found if pattern is not None)
+
+
+def _loop_blocks(graph: Graph) -> list[int]:
+    """Blocks that can run again after themselves."""
+    found = []
+    for block in range(len(graph.starts)):
+        waiting, seen = list(graph.successors[block]), set()
+        while waiting:
+            current = waiting.pop()
+            if current == block:
+                found.append(block)
+                break
+            if current not in seen:
+                seen.add(current)
+                waiting += graph.successors[current]
+    return found
+
+
+def _pattern(values: Values, block: int) -> int | None:
+    """The pattern that the accesses of a block are."""
+    touches = [
+        index
+        for index in range(values.graph.starts[block], values.graph.ends[block])
+        if values.instructions[index].touch in (Touch.LOAD, Touch.STORE)
+    ]
+    if len(touches) < 2 or len({_place(values, index) for index in touches}) != 1:
+        return None
+    kinds = [values.instructions[index].touch for index in touches]
+    marks = {values.node(values.stored[index][0]) for index in touches if index in values.stored}
+    if not marks:
+        return 3
+    (mark, *others) = marks
+    pattern = stress_pattern(mark[1]) if mark[0] == "number" and not others else None
+    if pattern is None or (kinds[0], kinds[1]) != tuple(map(Touch, PATTERNS.get(pattern, ("load", "load")))):
+        return None
+    return pattern
+
+
+def _place(values: Values, index: int) -> tuple[object, ...]:
+    address = values.instructions[index].address
+    return (index,) if address is None else (address.offset, *values.address(address, index))

@@ -1,0 +1,388 @@
+"""Value numbering: which registers hold the same value, found backwards from where a value is wanted.
+
+A value is a small number; equal values have equal numbers. Sums are kept in a normal form, so that `(a + b) + 5` and
+`a + (b + 5)` are one value. Copies are looked through, predicated writes are choices between two values, and where
+paths of the program join, a value is the choice of what each path brings.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from functools import cached_property
+from typing import Any
+
+from optcheck.graph import Graph
+from optcheck.sass import (
+    ADDS,
+    MOVES,
+    PAIRS,
+    TRUE,
+    UNIFORM_ZERO,
+    WORD,
+    ZERO,
+    AddressOperand,
+    ConstantOperand,
+    NameOperand,
+    NumberOperand,
+    Operand,
+    PredicateOperand,
+    RegisterOperand,
+    SassInstruction,
+    successor,
+)
+
+Node = tuple[Any, ...]  # its kind first, then what makes it
+DEEPEST = 150  # operations on the way to a value; what lies deeper is taken for a value of its own
+EFFECTS = frozenset(
+    {"S2R", "CS2R", "VOTE", "VOTEU", "SHFL", "MATCH", "REDUX", "CREDUX", "ELECT", "B2R", "QSPC", "ATOMS"}
+)
+
+
+class Values:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.instructions = graph.function.instructions
+        self.nodes: list[Node] = []
+        self.numbers: dict[Node, int] = {}
+        self.choices: dict[int, tuple[int, ...]] = {}  # what a value at a join may be
+        self.zero = self._number(("number", 0))
+        self._results: dict[tuple[int, str], int] = {}
+        self._at_start: dict[tuple[int, str], int] = {}
+        self._depth = self._nesting = 0
+
+    # What the checks ask.
+
+    def node(self, value: int) -> Node:
+        return self.nodes[value]
+
+    def register(self, name: str, index: int, guard: PredicateOperand | None = None) -> int:
+        """The value of a register or predicate just before the instruction `index`, which runs under `guard`."""
+        if name in (ZERO, UNIFORM_ZERO):
+            return self.zero
+        if name in TRUE:
+            return self._number(("number", 1))
+        block = self.graph.block_of[index]
+        return self._in_block(name, block, index, guard, index)
+
+    def result(self, index: int, name: str) -> int:
+        """The value that the instruction `index` writes into a register or predicate."""
+        key = (index, name)
+        known = self._results.get(key)
+        if known is None:
+            self._results[key] = self._number(("unknown", index, name))  # met again: through a loop
+            self._depth += 1
+            known = self._number(("deep", index, name)) if self._depth > DEEPEST else self._computed(index, name)
+            self._depth -= 1
+            self._results[key] = known
+        return known
+
+    def operand(self, operand: Operand, index: int, word: int = 0) -> int:
+        """The value of an operand of the instruction `index`."""
+        guard = self.instructions[index].guard
+        match operand:
+            case RegisterOperand():
+                name = operand.name
+                if word and name not in (ZERO, UNIFORM_ZERO):
+                    name = successor(name, word)
+                value = self.register(name, index, guard)
+                if operand.part:
+                    value = self._number(("part", operand.part, value))
+                if operand.inverted:
+                    value = self._number(("inverted", value))
+                return self._sum(((value, -1),)) if operand.negated else value
+            case PredicateOperand():
+                value = self.register(operand.name, index, guard)
+                return self._number(("not", value)) if operand.negated else value
+            case NumberOperand():
+                return self._number(("number", operand.value & WORD))
+            case ConstantOperand():
+                return self._constant(operand, index, word)
+            case AddressOperand():
+                return self._number(("address", operand.offset, *self.address(operand, index)))
+            case _:
+                return self._number(("name", str(operand)))
+
+    def address(self, operand: AddressOperand, index: int, wide: bool = True) -> tuple[int, ...]:
+        """The values of the registers an address is made of."""
+        found = []
+        for register in operand.registers:
+            found.append(self.operand(register, index))
+            if (register.wide or wide) and register.name not in (ZERO, UNIFORM_ZERO):
+                found.append(self.operand(register, index, 1))
+        return tuple(found)
+
+    def without(self, value: int, literal: int) -> int:
+        """`value` minus a constant."""
+        return self._sum(((value, 1),), -literal)
+
+    def total(self, values: tuple[int, ...]) -> int:
+        """The sum of values."""
+        return self._sum(tuple((value, 1) for value in values))
+
+    def constant_part(self, value: int) -> int:
+        """The constant summand of a value."""
+        node = self.nodes[value]
+        if node[0] == "sum":
+            return int(node[1])
+        return int(node[1]) if node[0] == "number" else 0
+
+    def alternatives(self, value: int) -> set[int]:
+        """The values one of which this one is, at joins and under predicates."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        waiting = [value]
+        while waiting:
+            current = waiting.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            node = self.nodes[current]
+            if node[0] == "choice":
+                waiting += node[2:]
+            elif current in self.choices:
+                waiting += self.choices[current]
+            else:
+                found.add(current)
+        return found
+
+    def origins(self, *values: int) -> frozenset[int]:
+        """The memory instructions whose results the values are made from."""
+        return frozenset(self.nodes[value][1] for value in self.parts(*values) if self.nodes[value][0] == "loaded")
+
+    def parts(self, *values: int) -> set[int]:
+        """All values that the given ones are made from, themselves included."""
+        seen: set[int] = set()
+        waiting = list(values)
+        while waiting:
+            current = waiting.pop()
+            if current not in seen:
+                seen.add(current)
+                waiting += self._children(current)
+        return seen
+
+    def _children(self, value: int) -> tuple[int, ...]:
+        node = self.nodes[value]
+        match node[0]:
+            case "operation":
+                return tuple(node[3])
+            case "effect":
+                return tuple(node[3])
+            case "sum":
+                return tuple(atom for atom, _ in node[2])
+            case "choice":
+                return tuple(node[1:])
+            case "part":
+                return (node[2],)
+            case "not" | "inverted":
+                return (node[1],)
+            case "address":
+                return tuple(node[2:])
+        return self.choices.get(value, ())
+
+    # Values, each made once.
+
+    def _number(self, node: Node) -> int:
+        number = self.numbers.get(node)
+        if number is None:
+            number = self.numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+        return number
+
+    def _sum(self, terms: tuple[tuple[int, int], ...], constant: int = 0) -> int:
+        atoms: dict[int, int] = {}
+        for value, factor in terms:
+            node = self.nodes[value]
+            if node[0] == "number":
+                constant += factor * node[1]
+            elif node[0] == "sum":
+                constant += factor * node[1]
+                for atom, inner in node[2]:
+                    atoms[atom] = atoms.get(atom, 0) + factor * inner
+            else:
+                atoms[value] = atoms.get(value, 0) + factor
+        left = tuple(sorted((atom, factor & WORD) for atom, factor in atoms.items() if factor & WORD))
+        constant &= WORD
+        if not left:
+            return self._number(("number", constant))
+        if left[0][1] == 1 and len(left) == 1 and constant == 0:
+            return left[0][0]
+        return self._number(("sum", constant, left))
+
+    def _constant(self, operand: ConstantOperand, index: int, word: int) -> int:
+        place = ("constant", operand.bank, operand.offset + 4 * word)
+        if operand.register not in (ZERO, UNIFORM_ZERO) or isinstance(operand.bank, str):
+            inside = self.register(operand.register, index)
+            value = self._number(("operation", str(place), word, (inside,)))
+        else:
+            value = self._number(place)
+        if operand.inverted:
+            value = self._number(("inverted", value))
+        return self._sum(((value, -1),)) if operand.negated else value
+
+    # Where a value comes from.
+
+    @cached_property
+    def _writers(self) -> dict[str, list[int]]:
+        """The instructions that write each register or predicate, in order."""
+        writers: dict[str, list[int]] = {}
+        for index, instruction in enumerate(self.instructions):
+            for name in instruction.writes:
+                writers.setdefault(name, []).append(index)
+        return writers
+
+    def _in_block(self, name: str, block: int, before: int, guard: PredicateOperand | None, use: int) -> int:
+        writers = self._writers.get(name)
+        if writers is None:
+            return self._number(("entry", name))
+        start = self.graph.starts[block]
+        place = bisect_left(writers, before) - 1
+        while place >= 0 and (index := writers[place]) >= start:
+            place -= 1
+            condition = self.instructions[index].guard
+            if condition is None or condition.name in TRUE:
+                return self.result(index, name)
+            agreed = self._agree(condition, index, guard, use)
+            if agreed is None:
+                chosen = self.register(condition.name, index)
+                old = self._in_block(name, block, index, None, index)
+                new = self.result(index, name)
+                pair = (old, new) if condition.negated else (new, old)
+                return new if new == old else self._number(("choice", chosen, *pair))
+            if agreed:
+                return self.result(index, name)
+        return self._before_block(name, block, guard, use)
+
+    def _agree(self, one: PredicateOperand, at: int, other: PredicateOperand | None, use: int) -> bool | None:
+        """Whether a write under `one` counts for a use under `other`; None if that depends."""
+        if other is None or self.register(one.name, at) != self.register(other.name, use):
+            return None
+        return one.negated == other.negated
+
+    def _before_block(self, name: str, block: int, guard: PredicateOperand | None, use: int) -> int:
+        """The value at the start of a block."""
+        key = (block, name)
+        known = self._at_start.get(key) if guard is None else None
+        if known is not None:
+            return known
+        only = self._only_writer(name, block)
+        if only is not None:
+            return self._number(("entry", name)) if only < 0 else self.result(only, name)
+        previous = self.graph.predecessors[block]
+        if len(previous) == 1 and previous[0] != block and block != 0:
+            if self._nesting > DEEPEST:
+                return self._number(("deep", block, name))
+            self._nesting += 1
+            known = self._in_block(name, previous[0], self.graph.ends[previous[0]], guard, use)
+            self._nesting -= 1
+            if guard is None:
+                self._at_start[key] = known
+            return known
+        return self._joined(name, block, previous)
+
+    def _only_writer(self, name: str, block: int) -> int | None:
+        """The one instruction whose value arrives at a block, -1 if none does; None if it takes a look at the paths."""
+        graph = self.graph
+        arriving = [index for index in self._writers[name] if graph.reaches(graph.block_of[index], block)]
+        if not arriving:
+            return -1
+        if len(arriving) > 1 or self.instructions[arriving[0]].guard is not None:
+            return None
+        return arriving[0] if graph.dominates(graph.block_of[arriving[0]], block) else None
+
+    def _joined(self, name: str, block: int, previous: list[int]) -> int:
+        key = (block, name)
+        known = self._at_start.get(key)
+        if known is not None:
+            return known
+        own = self._number(("join", block, name) if previous else ("entry", name))
+        self._at_start[key] = own
+        if not previous:
+            return own
+        brought = {self._in_block(name, one, self.graph.ends[one], None, self.graph.ends[one] - 1) for one in previous}
+        brought.discard(own)
+        if block == 0:
+            brought.add(self._number(("entry", name)))
+        self.choices[own] = tuple(brought)
+        if len(brought) == 1:
+            (only,) = brought
+            self._at_start[key] = only
+            return only
+        return own
+
+    # What an instruction computes.
+
+    def _computed(self, index: int, name: str) -> int:
+        instruction = self.instructions[index]
+        word = instruction.writes[name]
+        if instruction.touch is not None:
+            return self._number(("loaded", index, word if name[0] != "P" else name))
+        if instruction.packed_halves is not None:
+            return self._number(("number", instruction.packed_halves))
+        if name[0] != "P" and name[:2] != "UP":
+            simple = self._copy(instruction, index, word)
+            if simple is None:
+                simple = self._addition(instruction, index, word)
+            if simple is not None:
+                return simple
+        children = tuple(self._sources(instruction, index))
+        if instruction.opcode in EFFECTS:
+            return self._number(("effect", index, name, children))
+        position = word if name[0] not in "PU" else self._result_position(instruction, name)
+        return self._number(("operation", ".".join((instruction.opcode, *instruction.modifiers)), position, children))
+
+    def _result_position(self, instruction: SassInstruction, name: str) -> int:
+        """Results that are predicates are told apart by their place; uniform registers by their word."""
+        for place, operand in enumerate(instruction.operands):
+            if isinstance(operand, PredicateOperand) and operand.name == name:
+                return -1 - place
+        return instruction.writes[name]
+
+    def _copy(self, instruction: SassInstruction, index: int, word: int) -> int | None:
+        opcode, operands = instruction.opcode, instruction.operands
+        if opcode in MOVES and len(operands) >= 2 and not isinstance(operands[1], (NameOperand, PredicateOperand)):
+            return self.operand(operands[1], index, word)
+        if opcode == "IMAD" and "MOV" in instruction.modifiers and len(operands) == 4:
+            return self.operand(operands[3], index)
+        if opcode in ("LDC", "LDCU", "ULDC") and isinstance(operands[1], ConstantOperand):
+            return self.operand(operands[1], index, word)
+        if opcode == "CS2R" and operands[1] == NameOperand("SRZ"):
+            return self.zero
+        return None
+
+    def _addition(self, instruction: SassInstruction, index: int, word: int) -> int | None:
+        opcode, operands = instruction.opcode, instruction.sources
+        if "X" in instruction.modifiers or (word and "64" in instruction.modifiers):
+            return None
+        if opcode == "IMAD" and instruction.words == 1 and len(operands) == 3 and operands[1] == NumberOperand(1):
+            terms: tuple[Operand, ...] = (operands[0], operands[2])
+        elif opcode in ADDS:
+            terms = tuple(operand for operand in operands if not isinstance(operand, PredicateOperand))
+        else:
+            return None
+        if any(not isinstance(term, (RegisterOperand, NumberOperand, ConstantOperand)) for term in terms):
+            return None
+        if any(isinstance(term, RegisterOperand) and term.part for term in terms):
+            return None
+        return self._sum(tuple((self.operand(term, index), 1) for term in terms))
+
+    def _sources(self, instruction: SassInstruction, index: int) -> list[int]:
+        found = []
+        sources = instruction.sources
+        all_wide = "64" in instruction.modifiers or instruction.opcode in PAIRS
+        for place, operand in enumerate(sources):
+            found.append(self.operand(operand, index))
+            wide = all_wide or ("WIDE" in instruction.modifiers and place == 2)
+            if wide and isinstance(operand, (RegisterOperand, ConstantOperand)):
+                found.append(self.operand(operand, index, 1))
+        return found
+
+    @cached_property
+    def stored(self) -> dict[int, tuple[int, ...]]:
+        """The values that go to memory others see, a value a word."""
+        found = {}
+        for index, instruction in enumerate(self.instructions):
+            if instruction.touch is not None and instruction.data and instruction.space != "local":
+                found[index] = tuple(
+                    self.operand(instruction.data[0], index, word) for word in range(instruction.words)
+                )
+        return found

@@ -1,0 +1,112 @@
+"""What the tests of the simulated device share: running, and asking the model of the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+
+from gpudiy.devices.simulated import SimulatedDevice
+from gpudiy.devices.simulation.unrolled import PASSES
+from gpudiy.harness.incantation import Incantation
+from gpudiy.litmus import Test
+from gpudiy.litmus.condition import holds
+from gpudiy.models.library import load_model
+from gpudiy.models.model import Model
+from gpudiy.models.search import OutOfTime
+from gpudiy.models.trace import Undecidable
+from gpudiy.models.verdict import decide, outcomes, target_of
+
+DEFAULT = Incantation()
+PROFILES = ("fermi", "kepler", "maxwell", "volta", "sc")
+
+
+@cache
+def device(profile: str) -> SimulatedDevice:
+    return SimulatedDevice.named(f"sim:{profile}")
+
+
+@cache
+def model_of(profile: str) -> Model:
+    return load_model(device(profile).profile.model)
+
+
+def weak_count(test: Test, observed: dict) -> int:
+    """How often what the condition asks about was seen."""
+    target = target_of(test)
+    return sum(
+        count
+        for outcome, count in observed.items()
+        if holds(target, dict(zip(test.observed, outcome, strict=True)).__getitem__)
+    )
+
+
+def counts(profile: str, test: Test, iterations: int = 20_000, seed: int = 1, cast: Incantation = DEFAULT) -> dict:
+    return dict(device(profile).run(test, cast, iterations, seed).outcomes)
+
+
+@dataclass(slots=True)
+class Soundness:
+    """What became of the tests: those with an outcome that the model forbids, and those nobody can judge."""
+
+    judged: int = 0
+    unsound: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+
+def check(profile: str, tests: Iterable[Test], iterations: int = 20_000, limit: float = 10.0) -> Soundness:
+    found = Soundness()
+    for test in tests:
+        try:
+            allowed = set(outcomes(test, model_of(profile), unroll=PASSES, limit=limit))
+        except (Undecidable, OutOfTime) as problem:
+            found.skipped.append(f"{test.name}: {problem or 'out of time'}")
+            continue
+        obstacle = device(profile).obstacle(test)
+        if obstacle is not None:
+            found.skipped.append(f"{test.name}: {obstacle}")
+            continue
+        found.judged += 1
+        if not within(test, counts(profile, test, iterations), allowed):
+            found.unsound.append(test.name)
+    return found
+
+
+def within(test: Test, observed: dict, allowed: set) -> bool:
+    """Whether all outcomes are allowed; a model says nothing of those outside the filter."""
+    inside = [
+        outcome
+        for outcome in observed
+        if test.filter is None or holds(test.filter, dict(zip(test.observed, outcome, strict=True)).__getitem__)
+    ]
+    return set(inside) <= allowed
+
+
+@dataclass(slots=True)
+class Completeness:
+    allowed: int = 0
+    never: list[str] = field(default_factory=list)
+
+    @property
+    def share(self) -> float:
+        return 1 - len(self.never) / self.allowed if self.allowed else 1.0
+
+
+def completeness(profile: str, tests: Iterable[Test], first: int, most: int) -> Completeness:
+    """How many of the tests whose condition the model allows the machine shows, the longer the run the rarer."""
+    found = Completeness()
+    for test in tests:
+        if device(profile).obstacle(test) is not None:
+            continue
+        try:
+            if not decide(test, model_of(profile), limit=10.0).allowed:
+                continue
+        except (Undecidable, OutOfTime):
+            continue
+        found.allowed += 1
+        iterations = first
+        while iterations <= most and not weak_count(test, counts(profile, test, iterations, seed=iterations)):
+            iterations *= 4
+        if iterations > most:
+            found.never.append(test.name)
+    return found
