@@ -56,7 +56,8 @@ def html_text(tables: Sequence[Table], heat: bool = True) -> str:
 
 def latex_text(tables: Sequence[Table], heat: bool = True, document: bool = False) -> str:
     """Tables to be read with \\input; as a whole document they compile as they are."""
-    needs = "% \\usepackage[T1]{fontenc} \\usepackage{booktabs,longtable}" + (" \\usepackage[table]{xcolor}" if heat else "") + "\n"
+    colours = " \\usepackage[table]{xcolor}" if heat else ""
+    needs = f"% \\usepackage[T1]{{fontenc}} \\usepackage{{booktabs,longtable}}{colours}\n"
     body = "\n\\bigskip\n\n".join(_latex_table(table, heat) for table in tables)
     return f"{PREAMBLE}{body}\\end{{document}}\n" if document else needs + body
 
