@@ -44,9 +44,10 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the example files as the current directory, and gpudiy on the PATH."""
+    """A copy of the example files and of `logs` as the current directory, and gpudiy on the PATH."""
     folder = tmp_path / "examples"
     shutil.copytree(ROOT / "docs" / "examples", folder)
+    shutil.copytree(ROOT / "logs", folder / "logs")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return folder

@@ -16,13 +16,14 @@ import pytest
 from gpudiy.cli import main
 from gpudiy.litmus import read_test
 from gpudiy.logs import Columns, Record, write_log
+from gpudiy.logs.decision import Verdict
 from gpudiy.logs.record import Ending, OutcomeCount
 from gpudiy.logs.report.judgement import judge, most_telling
 from gpudiy.logs.report.page import page_text
 from gpudiy.logs.report.payload import payload
 from gpudiy.logs.report.promises import promised, speaks_of
 from gpudiy.logs.statistics import rate, zero_bound
-from gpudiy.logs.tables.tally import observations
+from gpudiy.logs.tables.tally import KnownChip, KnownTest, Observations, Tally, observations
 from gpudiy.shipped import shipped
 
 if TYPE_CHECKING:
@@ -357,12 +358,15 @@ def test_intervals_of_the_page_are_those_of_gpudiy(page: Page, tmp_path: Path) -
 
 def test_many_tests_and_chips_keep_few_elements(page: Page, tmp_path: Path) -> None:
     random = Random(1)
-    records = (
-        run(f"T{number}", f"chip {chip}", random.choice((0, 0, random.randrange(1000))))
-        for number in range(MANY_TESTS)
-        for chip in range(MANY_CHIPS)
-    )
-    write_page(tmp_path / "r.html", records)
+    found = Observations()
+    for number in range(MANY_TESTS):
+        found.tests[f"T{number}"] = KnownTest(f"T{number}")
+        for chip in range(MANY_CHIPS):
+            count = random.choice((0, 0, random.randrange(1000)))
+            verdict = Verdict.OBSERVED if count else Verdict.NOT_OBSERVED
+            found.tallies[f"T{number}", f"chip {chip}"] = Tally(count, 1000, 1, verdicts={verdict: 1})
+    found.chips = {f"chip {chip}": KnownChip(f"chip {chip}") for chip in range(MANY_CHIPS)}
+    write_page(tmp_path / "r.html", found)
     visit(page, tmp_path / "r.html")
     assert page.text_content("#shown") == "5,000 tests"
     page.evaluate("document.getElementById('tests-grid').scrollTop = 100000")
@@ -378,7 +382,7 @@ def test_many_tests_and_chips_keep_few_elements(page: Page, tmp_path: Path) -> N
     assert re.search(r"differ both ways", page.text_content("#pair-answer") or "")
 
 
-def write_page(path: Path, records: object) -> None:
-    found = observations(records)  # type: ignore[arg-type]
+def write_page(path: Path, records: Observations | list[Record]) -> None:
+    found = records if isinstance(records, Observations) else observations(records)
     data = payload(found, list(found.tests), list(found.chips), {}, (), 0)
     path.write_text(page_text(data, "Report"), encoding="utf-8")

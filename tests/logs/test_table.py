@@ -147,6 +147,7 @@ def test_every_format_says_the_same_and_names_stay_harmless() -> None:
     assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines[:4]}) == 1
     tex = latex_text([table])
     assert all(len(re.findall(r"(?<!\\)&", line)) == 2 for line in tex.splitlines() if line.endswith(r" \\"))
+    assert "\n{}[x] & " in latex_text([table_of(run("[x]"))])
     assert r"\textbf{33333}" in tex and "\\textless{}script" in tex
 
 

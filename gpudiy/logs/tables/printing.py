@@ -56,7 +56,8 @@ def html_text(tables: Sequence[Table], heat: bool = True) -> str:
 
 def latex_text(tables: Sequence[Table], heat: bool = True, document: bool = False) -> str:
     """Tables to be read with \\input; as a whole document they compile as they are."""
-    needs = "% \\usepackage{booktabs,longtable}" + (" \\usepackage[table]{xcolor}" if heat else "") + "\n"
+    colours = " \\usepackage[table]{xcolor}" if heat else ""
+    needs = f"% \\usepackage[T1]{{fontenc}} \\usepackage{{booktabs,longtable}}{colours}\n"
     body = "\n\\bigskip\n\n".join(_latex_table(table, heat) for table in tables)
     return f"{PREAMBLE}{body}\\end{{document}}\n" if document else needs + body
 
@@ -119,7 +120,9 @@ def _latex_cell(cell: Cell, heat: bool) -> str:
 
 
 def _line(words: Iterable[str]) -> str:
-    return " & ".join(words) + r" \\"
+    """A row; a bracket or star at its start would belong to the end of the row before."""
+    text = " & ".join(words)
+    return ("{}" if text.startswith(("[", "*")) else "") + text + r" \\"
 
 
 def _markdown_table(table: Table, titled: bool) -> str:

@@ -62,7 +62,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class TestEntry:
+class KnownTest:
     """A test of the records: its name, unique among them, and what the records tell of it."""
 
     name: str
@@ -72,7 +72,7 @@ class TestEntry:
 
 
 @dataclass(slots=True)
-class ChipEntry:
+class KnownChip:
     """A chip of the records, and all that was said of it and of what ran there."""
 
     name: str
@@ -99,8 +99,8 @@ class Observations:
     `incantations` splits the tallies by the four switches, as a number from 0 to 15, where records tell them.
     """
 
-    tests: dict[str, TestEntry] = field(default_factory=dict)
-    chips: dict[str, ChipEntry] = field(default_factory=dict)
+    tests: dict[str, KnownTest] = field(default_factory=dict)
+    chips: dict[str, KnownChip] = field(default_factory=dict)
     tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
     incantations: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
     excerpts: dict[tuple[str, str], str] = field(default_factory=dict)  # of optcheck
@@ -111,8 +111,8 @@ class Observations:
         self.records += 1
         held = self.tests.get(test)
         if held is None or (record.text and not held.text):
-            self.tests[test] = TestEntry(test, record.hash, record.text, record.condition)
-        self.chips.setdefault(chip, ChipEntry(chip)).add(record)
+            self.tests[test] = KnownTest(test, record.hash, record.text, record.condition)
+        self.chips.setdefault(chip, KnownChip(chip)).add(record)
         verdict, reason = verdict_of(record)
         _add(self.tallies.setdefault((test, chip), Tally()), record, verdict, reason, combination)
         published = incantation_column(record.options)
