@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
-import sysconfig
 import tempfile
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from gpudiy.harness.cuda_library import INSTALL, ToolMissing
+from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import PlayPtx
 from optcheck.check import check_kernels
+from optcheck.disassembler import ToolError, find_tool
 from optcheck.verdict import Check
 
 Verdicts = dict[str, tuple[str, str]]
@@ -47,28 +45,17 @@ def explanation(check: Check) -> str:
 
 def disassembled(cubin: bytes) -> str:
     """The SASS of a cubin; raises `ToolMissing`."""
+    try:
+        tool = find_tool("nvdisasm")
+    except ToolError as error:
+        raise ToolMissing(str(error)) from None
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        done = subprocess.run([disassembler(), "-c", file.name], capture_output=True, text=True)
+        done = subprocess.run([str(tool), "-c", "-ndf", file.name], capture_output=True, text=True)
     if done.returncode:
         raise ToolMissing(f"nvdisasm failed: {done.stderr.strip()}")
     return done.stdout
-
-
-@cache
-def disassembler() -> str:
-    """nvdisasm of the toolkit on the machine, or of the wheel."""
-    homes = [os.environ.get(variable) for variable in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT")]
-    folders = [Path(home) / "bin" for home in homes if home]
-    folders.append(Path(sysconfig.get_paths()["purelib"]) / "nvidia" / "cu13" / "bin")
-    for folder in folders:
-        if (folder / "nvdisasm").is_file():
-            return str(folder / "nvdisasm")
-    found = shutil.which("nvdisasm")
-    if found is None:
-        raise ToolMissing(f"nvdisasm, the disassembler of CUDA, is not there: {INSTALL}")
-    return found
 
 
 @cache

@@ -10,7 +10,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from hashlib import sha256
+from pathlib import Path
 
+from gpudiy.harness.cache import write_bytes
 from gpudiy.harness.nvjitlink import Linker, linker_for
 from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
 from gpudiy.harness.ptx_role import PtxRole
@@ -20,6 +23,7 @@ from gpudiy.harness.source import Dialect, NotRunnable, constants_of, play_name,
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 
+KERNELS = "kernels.o"
 ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
 
@@ -37,10 +41,10 @@ class PlayPtx:
     @staticmethod
     def of(test: Test) -> PlayPtx:
         """Raises `NotRunnable`."""
-        found = obstacle_of_shape(test)
+        shape = shape_of(test)
+        found = obstacle_of_shape(test, shape)
         if found is not None:
             raise NotRunnable(found)
-        shape = shape_of(test)
         blocks = tuple(ptx_blocks(test))
         return PlayPtx(test, shape, play_name(test), blocks, constants_of(blocks), signature(test, shape, blocks))
 
@@ -61,6 +65,7 @@ class Assembler:
 
     def __init__(self, architecture: str) -> None:
         self.architecture = architecture
+        self.folder: Path | None = None  # where the compiled kernels are kept
         self.compiler: Compiler = compiler_for(architecture)
         self.linker: Linker = linker_for(self.compiler.version)
         self.skeletons: dict[Signature, Skeleton] = {}
@@ -103,11 +108,17 @@ class Assembler:
     @property
     def kernels(self) -> bytes:
         """`reset`, `run` and `reduce`, to be linked with a table of plays."""
-        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA)
-        self._kernels = self._kernels or self.compiler.compile(
-            source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu"
-        )
+        if not self._kernels:
+            kept = None if self.folder is None else self.folder / KERNELS
+            self._kernels = _whole(kept) or self._compiled_kernels()
+            if kept is not None and not kept.exists():
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(kept, self._kernels + sha256(self._kernels).digest())
         return self._kernels
+
+    def _compiled_kernels(self) -> bytes:
+        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA)
+        return self.compiler.compile(source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu")
 
     def _rejected(self, plays: Sequence[PlayPtx], ptx: str, log: str) -> Exception:
         """Whose fault an error is: the line of the PTX tells the test, the thread and the instruction."""
@@ -133,6 +144,17 @@ class Assembler:
                 return thread, lines[line - start].instruction
             start += len(lines) + after.count("\n")
         return None, None
+
+
+def _whole(path: Path | None) -> bytes:
+    """What a file holds before its hash, if they agree."""
+    if path is None or not path.is_file():
+        return b""
+    data = path.read_bytes()
+    if sha256(data[:-32]).digest() == data[-32:]:
+        return data[:-32]
+    path.unlink(missing_ok=True)
+    return b""
 
 
 @cache

@@ -11,6 +11,7 @@ from gpudiy.harness.cuda_library import INSTALL, ToolMissing, libraries
 from gpudiy.harness.nvrtc import CompileError
 
 CUBIN, PTX = 1, 2  # kinds of input
+LEVEL = b"-Xptxas=-O1"  # litmus code has nothing to gain from more, and compiles a tenth faster
 ELF = b"\x7fELF"
 
 
@@ -28,8 +29,8 @@ class Linker:
     def link(self, inputs: Sequence[bytes], architecture: str) -> bytes:
         """The cubin of PTX texts and relocatable cubins; raises `CompileError` with what the assembler said."""
         handle = ctypes.c_void_p()
-        options = (ctypes.c_char_p * 1)(f"-arch={architecture}".encode())
-        if self._call("Create", ctypes.byref(handle), ctypes.c_uint32(1), options):
+        options = (ctypes.c_char_p * 2)(f"-arch={architecture}".encode(), LEVEL)
+        if self._call("Create", ctypes.byref(handle), ctypes.c_uint32(len(options)), options):
             raise CompileError(f"{self.version} does not know {architecture}")
         try:
             for number, data in enumerate(inputs):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from gpudiy.harness.nvrtc import Compiler, Product
 from gpudiy.harness.ptx_role import Input, Output, PtxRole
 from gpudiy.harness.shape import Shape
-from gpudiy.harness.source import Dialect, cuda_roles, play_text, prelude_of_plays, result_rows
+from gpudiy.harness.source import Dialect, cuda_roles, play_text, prelude_of_plays, result_rows, used_variables
 from gpudiy.litmus.test import Test
 
 MARK = "GPUDIY_ROLE"
@@ -107,7 +107,7 @@ def _marked_source(name: str, found: Signature, test: Test, shape: Shape, blocks
         count = len(block.outputs) + len(block.inputs)
         marks.append([f'    "{MARK} {block.thread}{"".join(f" %{number}" for number in range(count))}\\n"'])
     roles = cuda_roles(shape, result_rows(test, shape), renamed, marks)
-    return play_text("a skeleton", name, shape, roles, renamed, Dialect.CUDA)
+    return play_text("a skeleton", name, shape, roles, renamed, used_variables(renamed), Dialect.CUDA)
 
 
 def _skeleton(text: str, name: str) -> Skeleton:

@@ -6,7 +6,7 @@ code; in OpenCL, which has no such tables, every test has a kernel of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -90,10 +90,10 @@ def obstacle(test: Test, dialect: Dialect) -> str | None:
 
 def play_source(test: Test, dialect: Dialect) -> PlaySource:
     """The code of a test; raises `NotRunnable`."""
-    found = obstacle_of_shape(test) or OBSTACLES[dialect](test)
+    shape = shape_of(test)
+    found = obstacle_of_shape(test, shape) or OBSTACLES[dialect](test)
     if found is not None:
         raise NotRunnable(found)
-    shape = shape_of(test)
     return cuda_play(test, shape) if dialect is Dialect.CUDA else _c11_play(test, shape, dialect)
 
 
@@ -193,7 +193,9 @@ def cuda_play(test: Test, shape: Shape) -> PlaySource:
     name = play_name(test)
     lines = [[f'    "{line.text}\\n"' for line in block.lines] for block in blocks]
     roles = cuda_roles(shape, result_rows(test, shape), blocks, lines)
-    text = play_text(_title(test), name, shape, roles, blocks, Dialect.CUDA, _text_array(test, name))
+    text = play_text(
+        _title(test), name, shape, roles, blocks, used_variables(blocks), Dialect.CUDA, _text_array(test, name)
+    )
     return PlaySource(test, shape, name, "run", text, constants, tuple(blocks))
 
 
@@ -230,12 +232,14 @@ def cuda_roles(shape: Shape, rows: Rows, blocks: Sequence[PtxRole], lines: Seque
 
 def _c11_play(test: Test, shape: Shape, dialect: Dialect) -> PlaySource:
     rows = result_rows(test, shape)
-    roles = []
+    roles: list[RoleSource] = []
+    used: set[str] = set()
     for thread in range(len(test.threads)):
         role = c11_role(test, thread)
+        used |= set(role.variables)
         roles.append(RoleSource(thread, (*role.lines, *_stores(shape, rows[thread], role.results))))
     name = play_name(test)
-    text = play_text(_title(test), name, shape, roles, (), dialect)
+    text = play_text(_title(test), name, shape, roles, (), used, dialect)
     if dialect is Dialect.HOST:
         return PlaySource(test, shape, name, "run", text)
     kernel = name.replace("play", "test")
@@ -251,17 +255,18 @@ def play_text(
     shape: Shape,
     roles: Sequence[RoleSource],
     blocks: Sequence[PtxRole],
+    used: Collection[str],
     dialect: Dialect,
     text_array: str = "",
 ) -> str:
-    """The function that plays the roles of a test."""
+    """The function that plays the roles of a test; `used` are the variables whose addresses they need."""
     types = [C_TYPES[e.constraint] for block in blocks for e in block.inputs if e.kind is InputKind.VALUE]
     return template("play.j2").render(
         title=title,
         text_array=text_array,
         play=name,
-        before=[*_before(shape), *_constants(types)],
-        addresses=_addresses(shape, dialect),
+        before=[*_before(shape, used), *_constants(types)],
+        addresses=_addresses(shape, used, dialect),
         roles=roles,
         after=["slot += nearby_teams;"] if shape.shared else [],
     )
@@ -312,10 +317,16 @@ def ptx_blocks(test: Test) -> list[PtxRole]:
         raise NotRunnable(f"P{problem.thread}: {problem}", problem.thread, problem.index) from None
 
 
-def _before(shape: Shape) -> list[str]:
+def used_variables(blocks: Sequence[PtxRole]) -> set[str]:
+    return {entry.variable for block in blocks for entry in block.inputs if entry.variable}
+
+
+def _before(shape: Shape, used: Collection[str]) -> list[str]:
     """What is the same for all instances of a batch."""
-    lines = []
+    lines = ["const u32 pitch = launch->pitch;"] if any(name in used for name in shape.variables) else []
     for number, name in enumerate(shape.variables):
+        if name not in used:
+            continue
         lines.append(f"const u32 mask_{variable_name(name)} = launch->masks[{number}];")
         offset = f" + {number} * (u64)launch->location_bytes" if number else ""
         lines.append(f"const u64 base_{variable_name(name)} = (u64)locations{offset};")
@@ -326,11 +337,13 @@ def _before(shape: Shape) -> list[str]:
     return lines
 
 
-def _addresses(shape: Shape, dialect: Dialect) -> list[str]:
+def _addresses(shape: Shape, used: Collection[str], dialect: Dialect) -> list[str]:
     lines = []
-    for name in map(variable_name, shape.variables):
+    for name in (variable_name(name) for name in shape.variables if name in used):
         lines.append(f"const u64 at_{name} = base_{name} + (u64)(instance ^ mask_{name}) * pitch;")
     for number, name in enumerate(map(variable_name, shape.shared)):
+        if shape.shared[number] not in used:
+            continue
         place = f"shared + (slot * {len(shape.shared)} + {number}) * shared_stride"
         if dialect is Dialect.CUDA:
             lines.append(f"const u32 at_{name} = (u32)__cvta_generic_to_shared({place});")
