@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1 << 16  # instances drawn at once; a run is the beginning of an endless series of chunks
-PATIENCE = 64  # chunks in a row in which no instance ended, before a test is given up
+PATIENCE = 4  # chunks in a row in which no instance ended, before a test is given up
+PART = 1024  # instances that are looked at at once, at the least
 PREFIX = "sim:"
 
 
@@ -105,27 +106,30 @@ class Run:
             number += 1
             before, place = done, 0
             while place < CHUNK and done < iterations:
-                part = slice(place, min(CHUNK, place + iterations - done))
-                done += self._take(chunk, codes, part, found)
+                part = slice(place, min(CHUNK, place + max(PART, iterations - done)))
+                done += self._take(chunk, codes, part, iterations - done, found)
                 place = part.stop
             barren = 0 if done > before else barren + 1
             if barren == PATIENCE:
                 raise NeverEnds(f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for what never happens")
         return found
 
-    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, found: dict[Outcome, int]) -> int:
-        """Count a part of a chunk; gives how many of its instances ended."""
+    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, wanted: int, found: dict[Outcome, int]) -> int:
+        """Count the first instances of a part that ended, as many as are wanted; gives how many these are."""
         import numpy as np
 
         counts = self.counter.count([time[part] for time in chunk.times], codes[part])
         given_up = [code for code in counts if self.counter.known[code] is None]
         ended = ~np.isin(codes[part], given_up)
+        self.discarded += int(np.count_nonzero(~ended[: _place_of(ended, wanted)]))
+        if np.count_nonzero(ended) > wanted:
+            ended &= np.cumsum(ended) <= wanted
+            counts = self.counter.count([time[part][ended] for time in chunk.times], codes[part][ended])
         for code, times in counts.items():
             outcome = self.counter.known[code]
             if outcome is not None:
                 found[outcome] = found.get(outcome, 0) + times
         gained = int(np.count_nonzero(ended))
-        self.discarded += len(ended) - gained
         self.meetings += int(np.count_nonzero(chunk.met[part] & ended))
         self.overlaps += int(np.count_nonzero(chunk.overlapping[part] & ended))
         self.stressed += int(np.count_nonzero(chunk.stressed[part] & ended))
@@ -134,3 +138,11 @@ class Run:
     def liveness(self) -> Liveness:
         accesses = self.stressed * STRESSING_THREADS * self.incantation.stress_iterations // ROUND
         return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
+
+
+def _place_of(ended: NDArray[np.bool_], wanted: int) -> int:
+    """How far one must look to find so many instances that ended; to the end, if there are fewer."""
+    import numpy as np
+
+    places = np.flatnonzero(ended)
+    return int(places[wanted - 1]) + 1 if len(places) >= wanted else len(ended)

@@ -276,7 +276,7 @@ def test_atomics_and_comparisons_agree_with_the_models(
         assert ours == theirs
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(st.sampled_from(["kepler", "volta"]), st.data())
 def test_instances_with_one_code_have_one_outcome(profile: str, data: st.DataObject) -> None:
     """Replaying one instance for all whose telling moments come in the same order changes nothing."""

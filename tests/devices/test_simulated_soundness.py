@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from devices.simulated_runs import PROFILES, Soundness, check, counts, device, m
 from gpudiy.devices.simulation import barriers, many_views, single_memory, views
 from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.registers import NotKnownYet
 from gpudiy.litmus import Test, read_test
 from gpudiy.litmus.access import Scope
 from gpudiy.models.search import OutOfTime
@@ -25,8 +27,13 @@ from gpudiy.models.verdict import outcomes
 OLD, NEW = "kepler", "volta"
 SMALL = ("classic", "rmw", "dependencies", "coherence")
 LARGE = ("modern", "scoped", "thesis")
-STEPS = {"classic": 2, "rmw": 41, "dependencies": 23, "coherence": 17, "modern": 331, "scoped": 1409, "thesis": 3001}
+STEPS = {"classic": 2, "rmw": 41, "dependencies": 23, "coherence": 17, "modern": 331}
 KNOWN_TO_NO_OLD_CHIP = ("modern",)
+
+
+@cache
+def sample(family: str) -> list[Test]:
+    return list(generated(family, 2 % STEPS[family], STEPS[family]))
 
 
 def own_suite() -> list[Test]:
@@ -42,8 +49,7 @@ def sound(found: Soundness, least: int) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("family", STEPS)
 def test_generated_tests_are_sound(profile: str, family: str) -> None:
-    step = STEPS[family] * (1 if profile in (OLD, NEW) else 5)
-    tests = list(generated(family, 2 % step, step))
+    tests = sample(family) if profile in (OLD, NEW) else sample(family)[::6]
     found = check(profile, tests, iterations=5_000, limit=2.0)
     if family in KNOWN_TO_NO_OLD_CHIP and profile not in (NEW, "sc"):
         assert found.judged == 0 and len(found.skipped) == len(tests)
@@ -91,13 +97,13 @@ def random_test_is_sound(profile: str, test: Test) -> None:
     assert within(test, observed, allowed), set(observed) - allowed
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(small_tests(Vocabulary(barriers=True)))
 def test_random_tests_are_sound_on_old_chips(test: Test) -> None:
     random_test_is_sound(OLD, test)
 
 
-@settings(max_examples=80)
+@settings(max_examples=50)
 @given(small_tests(Vocabulary(orders=True, barriers=True)))
 def test_random_tests_are_sound_on_volta(test: Test) -> None:
     random_test_is_sound(NEW, test)
@@ -159,7 +165,6 @@ OLD_FAULTS: dict[str, tuple[object, str, object]] = {
     "fences wait for nothing": (single_memory, "order_fences", nothing),
     "fences of cta and gl count for nothing": (single_memory, "fenced_pairs", narrowed),
     "narrow fences never count": (single_memory, "_potential_order", lambda p, *_: [0] * len(p.events)),
-    "dependencies are ignored": (single_memory, "order_dependencies", nothing),
     "reads overtake writes of their location": (single_memory, "order_locations", reads_swap),
     "writes overtake writes of their location": (single_memory, "order_locations", writes_swap),
     "barriers wait for nobody": (barriers, "met_by", lambda *_: []),
@@ -181,13 +186,30 @@ NEW_FAULTS: dict[str, tuple[object, str, object]] = {
 }
 
 
+NARROW = """GPU_PTX MP+membar.ctas-and-one-more
+
+P0            : P1            : P2
+st.cg [x],1   : ld.cg r0,[y]  : st.cg [x],2
+membar.cta    : membar.cta    :
+st.cg [y],1   : ld.cg r1,[x]  :
+
+(device (kernel (cta (warp P0) (warp P1)) (cta (warp P2))))
+
+x: global, y: global
+
+1:r0=1 /\\ 1:r1=0
+"""
+
+
+@cache
 def old_witnesses() -> list[Test]:
     tests = [test for family in ("classic", "coherence", "dependencies") for test in generated(family, 1, 9)]
-    return tests + list(generated("scoped", 11, 997)) + own_suite()
+    return [read_test(NARROW), *own_suite()[::-1], *tests]
 
 
+@cache
 def new_witnesses() -> list[Test]:
-    return list(generated("classic", 0, 5)) + list(generated("modern", 3, 211)) + own_suite()
+    return [*generated("classic", 0, 5), *own_suite(), *sample("modern")]
 
 
 @pytest.mark.parametrize("fault", OLD_FAULTS)
@@ -206,11 +228,21 @@ def test_faults_of_volta_are_caught(fault: str, monkeypatch: pytest.MonkeyPatch)
     assert is_caught(NEW, new_witnesses)
 
 
+@pytest.mark.parametrize("profile", [OLD, NEW])
+def test_no_value_is_used_before_it_is_read(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that ignored dependencies would not guess: it would stop."""
+    place = single_memory if profile == OLD else many_views
+    monkeypatch.setattr(place, "order_dependencies", nothing)
+    with pytest.raises(NotKnownYet):
+        check(profile, generated("dependencies", 1, 9), iterations=5_000)
+
+
 def is_caught(profile: str, witnesses: Callable[[], list[Test]]) -> bool:
     """Whether some test shows an outcome that the model forbids."""
-    return any(check(profile, [test], iterations=20_000, limit=3.0).unsound for test in witnesses())
+    return any(check(profile, [test], iterations=10_000, limit=2.0).unsound for test in witnesses())
 
 
+@pytest.mark.heavy
 def test_witnesses_find_no_fault_where_there_is_none() -> None:
     assert not is_caught(OLD, old_witnesses)
     assert not is_caught(NEW, new_witnesses)
@@ -218,7 +250,10 @@ def test_witnesses_find_no_fault_where_there_is_none() -> None:
 
 def test_sequential_consistency_is_shown_completely() -> None:
     for test in generated("classic"):
-        assert set(counts("sc", test, 150_000)) == set(outcomes(test, model_of("sc"))), test.name
+        allowed = set(outcomes(test, model_of("sc")))
+        seen = set(counts("sc", test, 10_000))
+        assert seen <= allowed, test.name
+        assert seen == allowed or set(counts("sc", test, 1_000_000)) == allowed, test.name
 
 
 def test_kinds_of_events_are_told_apart() -> None:
