@@ -42,6 +42,7 @@ bench: $(READY)
 	$(BIN)/python bench/litmus.py
 	$(BIN)/python bench/diy.py
 	$(BIN)/python bench/models.py
+	$(BIN)/python bench/logs.py
 	$(BIN)/python bench/run.py
 
 clean:

@@ -1,4 +1,4 @@
-"""`sim:PROFILE`: a simulated GPU for teaching, demonstrations and tests; everything it gives says that it is simulated."""
+"""`sim:PROFILE`: a simulated GPU for teaching, demonstrations and tests; all it gives says that it is simulated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHUNK = 1 << 16  # instances drawn at once; a run is the beginning of an endless series of chunks
-PATIENCE = 64  # chunks in a row in which no instance ended, before a test is given up
+PATIENCE = 4  # chunks in a row in which no instance ended, before a test is given up
+PART = 1024  # instances that are looked at at once, at the least
 PREFIX = "sim:"
 
 
@@ -96,49 +97,52 @@ class Run:
         self.meetings = self.overlaps = self.stressed = 0
 
     def count(self, iterations: int) -> dict[Outcome, int]:
-        import numpy as np
-
+        """The outcomes of the first so many instances that ended."""
         found: dict[Outcome, int] = {}
         done = number = barren = 0
         while done < iterations:
             chunk = self.clock.draw((self.seed, number), CHUNK)
+            codes = self.counter.codes(chunk.times, CHUNK)
             number += 1
-            codes = self.counter.codes(chunk.times) if chunk.times else np.zeros(CHUNK, np.int64)
-            counts = self.counter.outcomes(chunk.times, codes)
-            used = self._ended(codes, counts)
-            left = iterations - done
-            if np.count_nonzero(used) > left:
-                used &= np.cumsum(used) <= left
-            if used.any():
-                self.discarded += int(np.flatnonzero(used)[-1]) + 1 - int(np.count_nonzero(used))
-            if not used.all():
-                counts = self.counter.outcomes(chunk.times, codes[used]) if used.any() else {}
-            for code, times in counts.items():
-                outcome = self.counter.known[code]
-                assert outcome is not None
-                found[outcome] = found.get(outcome, 0) + times
-            gained = sum(counts.values())
-            done += gained
-            barren = 0 if gained else barren + 1
+            before, place = done, 0
+            while place < CHUNK and done < iterations:
+                part = slice(place, min(CHUNK, place + max(PART, iterations - done)))
+                done += self._take(chunk, codes, part, iterations - done, found)
+                place = part.stop
+            barren = 0 if done > before else barren + 1
             if barren == PATIENCE:
                 raise NeverEnds(f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for what never happens")
-            self._watch(chunk, used)
         return found
 
-    def _ended(self, codes: NDArray[np.int64], counts: dict[int, int]) -> NDArray[np.bool_]:
-        """The instances all of whose loops ended."""
+    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, wanted: int, found: dict[Outcome, int]) -> int:
+        """Count the first instances of a part that ended, as many as are wanted; gives how many these are."""
         import numpy as np
 
+        counts = self.counter.count([time[part] for time in chunk.times], codes[part])
         given_up = [code for code in counts if self.counter.known[code] is None]
-        return ~np.isin(codes, given_up) if given_up else np.ones(len(codes), np.bool_)
+        ended = ~np.isin(codes[part], given_up)
+        self.discarded += int(np.count_nonzero(~ended[: _place_of(ended, wanted)]))
+        if np.count_nonzero(ended) > wanted:
+            ended &= np.cumsum(ended) <= wanted
+            counts = self.counter.count([time[part][ended] for time in chunk.times], codes[part][ended])
+        for code, times in counts.items():
+            outcome = self.counter.known[code]
+            if outcome is not None:
+                found[outcome] = found.get(outcome, 0) + times
+        gained = int(np.count_nonzero(ended))
+        self.meetings += int(np.count_nonzero(chunk.met[part] & ended))
+        self.overlaps += int(np.count_nonzero(chunk.overlapping[part] & ended))
+        self.stressed += int(np.count_nonzero(chunk.stressed[part] & ended))
+        return gained
 
     def liveness(self) -> Liveness:
         accesses = self.stressed * STRESSING_THREADS * self.incantation.stress_iterations // ROUND
         return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
 
-    def _watch(self, chunk: Chunk, rows: NDArray[np.bool_]) -> None:
-        import numpy as np
 
-        self.meetings += int(np.count_nonzero(chunk.met & rows))
-        self.overlaps += int(np.count_nonzero(chunk.overlapping & rows))
-        self.stressed += int(np.count_nonzero(chunk.stressed & rows))
+def _place_of(ended: NDArray[np.bool_], wanted: int) -> int:
+    """How far one must look to find so many instances that ended; to the end, if there are fewer."""
+    import numpy as np
+
+    places = np.flatnonzero(ended)
+    return int(places[wanted - 1]) + 1 if len(places) >= wanted else len(ended)

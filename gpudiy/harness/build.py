@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -21,7 +22,7 @@ from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
 from gpudiy.litmus.reader import Piece
 
-BATCH = 500  # tests of a module
+BATCH = int(os.environ.get("GPUDIY_BATCH", "500"))  # tests of a module
 
 
 @dataclass(frozen=True, slots=True)

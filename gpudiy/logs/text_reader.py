@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpudiy.logs.columns import Columns, pairs_text, read_pairs
+from gpudiy.logs.columns import Columns, pairs_text
 from gpudiy.logs.problem import Problem
 from gpudiy.logs.record import Ending
 from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (
     Trailer,
+    failure_in,
     read_preamble,
     read_trailer,
     split_surroundings,
@@ -181,10 +182,11 @@ class _Reader:
         preamble = read_preamble(text)
         line = self._line_of(offset)
         row = preamble.row | {"test": preamble.name, "file": self.path, "line": line}
+        failure = failure_in(text)
         if preamble.row.get("optcheck") == "optimised":
-            row |= {"ending": str(Ending.REFUSED), "reason": preamble.failure}
-        elif preamble.failure:
-            row |= {"ending": str(Ending.CRASHED), "reason": preamble.failure}
+            row |= {"ending": str(Ending.REFUSED), "reason": failure}
+        elif failure:
+            row |= {"ending": str(Ending.CRASHED), "reason": failure}
         else:
             message = "there is no result for this test: the log is cut"
             self.problems.append(Problem(self.path, line, message, test=preamble.name))
@@ -216,7 +218,9 @@ class _Reader:
 
 
 def _add_parameters(row: dict[str, Any], trailer: Trailer) -> None:
-    said = read_pairs(row.get("options", ""))
+    said = row.get("options", "")
     row |= trailer.parameters
-    if said:
-        row["options"] = pairs_text((*said, *read_pairs(trailer.parameters.get("options", ""))))
+    if said and "options" in trailer.parameters:
+        row["options"] = f"{said[:-1]}, {trailer.parameters['options'][1:]}"
+    elif said:
+        row["options"] = said

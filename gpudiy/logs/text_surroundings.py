@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,12 +18,14 @@ _TITLE = r"%{3,}[ \t]*\n%[ \t]*Results for[ \t]+(.*?)[ \t]*%[ \t]*\n%{3,}[ \t]*\
 _SOURCE = rf"(?:{LANGUAGES})[ \t]+(\S+)[ \t]*$"
 TITLE = re.compile(_TITLE)
 SOURCE = re.compile(rf"^{_SOURCE}", re.MULTILINE)
-PREAMBLE = re.compile(rf"^(?:{_TITLE}(?:\s*{_SOURCE})?|{_SOURCE})", re.MULTILINE)
-ASSEMBLER = re.compile(r"^Generated assembler[ \t]*\n", re.MULTILINE)
-OPTCHECK = re.compile(r"^(?:(?:Binary|File) '.*' successfully|Specification clusters:|Optcheck: )", re.MULTILINE)
+PREAMBLE = re.compile(rf"(?:{_TITLE}(?:\s*{_SOURCE})?|{_SOURCE})", re.MULTILINE)
+PREAMBLE_WORDS = ("%%%", *(f"{language} " for language in LANGUAGES.split("|")))
+OPTCHECK_WORDS = ("Binary '", "File '", "Specification clusters:", "Optcheck: ")
+ASSEMBLER = "Generated assembler"
 FAILURE = re.compile(r"^.*(?:[Ff]ail|[Aa]ssert|[Ee]rror:).*$", re.MULTILINE)
 
 DEVICE = "-- device info --"
+SOME_COMMAND = "\0"  # stands for any
 INFO = re.compile(r"([^:\n]+):[ \t]*(.*)")
 COMMENT = re.compile(r"/\*[ \t]*(.+?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\*/")
 DEFINE = re.compile(r"#define[ \t]+(\w+)[ \t]*(.*)")
@@ -37,7 +40,6 @@ class Preamble:
     name: str
     row: dict[str, Any]
     file: str = ""
-    failure: str = ""  # the line that tells why there is no result
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +54,15 @@ class Trailer:
 
 def split_surroundings(text: str) -> tuple[str, list[tuple[int, str]]]:
     """What stands between two results: the trailer of the first, then the preambles, with their offsets."""
-    starts = [found.start() for found in PREAMBLE.finditer(text)]
-    check = OPTCHECK.search(text, 0, starts[0] if starts else len(text))
-    if check is not None:  # a log may print optcheck's output and not the test
-        starts.insert(0, check.start())
+    starts: list[int] = []
+    covered = 0
+    for place in _lines_starting(text, PREAMBLE_WORDS):
+        if place >= covered and (found := PREAMBLE.match(text, place)) is not None:
+            starts.append(place)
+            covered = found.end()
+    check = _lines_starting(text[: starts[0]] if starts else text, OPTCHECK_WORDS)
+    if check:  # a log may print optcheck's output and not the test
+        starts.insert(0, check[0])
     if not starts:
         return text, []
     ends = [*starts[1:], len(text)]
@@ -67,21 +74,36 @@ def read_preamble(text: str) -> Preamble:
     file = title[1] if title else ""
     rest = text[title.end() :] if title else text
     row: dict[str, Any] = {}
-    assembler = ASSEMBLER.search(rest)
-    check = OPTCHECK.search(rest, assembler.end() if assembler else 0)
-    stop = check.start() if check else len(rest)
-    test = rest[: assembler.start()] if assembler else rest[:stop]
-    test = test.strip("\n")
+    assembler = next(iter(_lines_starting(rest, (ASSEMBLER,))), None)
+    behind = 0 if assembler is None else rest.find("\n", assembler) + 1
+    check = next((place for place in _lines_starting(rest, OPTCHECK_WORDS) if place >= behind), None)
+    stop = len(rest) if check is None else check
+    test = rest[: stop if assembler is None else assembler].strip("\n")
     named = SOURCE.search(test)
     if named is not None:
         row["text"] = test + "\n"
-    if assembler and (made := rest[assembler.end() : stop].strip("\n")):
+    if assembler is not None and (made := rest[behind:stop].strip("\n")):
         row["assembler"] = made + "\n"
-    if check:
+    if check is not None:
         row |= _optcheck(rest[stop:])
-    name = named[1] if named else file.removesuffix(".litmus")
-    failed = FAILURE.search(rest)
-    return Preamble(name, row, file, failed[0].strip() if failed else "")
+    return Preamble(named[1] if named else file.removesuffix(".litmus"), row, file)
+
+
+def failure_in(text: str) -> str:
+    """The line of a preamble that tells why there is no result."""
+    failed = FAILURE.search(text)
+    return failed[0].strip() if failed else ""
+
+
+def _lines_starting(text: str, words: tuple[str, ...]) -> list[int]:
+    """Where lines start with one of the words: finding words is far quicker than a regular expression."""
+    places = [0] if text.startswith(words) else []
+    for word in words:
+        place = text.find(f"\n{word}")
+        while place >= 0:
+            places.append(place + 1)
+            place = text.find(f"\n{word}", place + 1)
+    return sorted(places)
 
 
 def _optcheck(text: str) -> dict[str, Any]:
@@ -102,9 +124,19 @@ def _optcheck(text: str) -> dict[str, Any]:
     return {"optcheck": verdict, "optcheck_text": text.strip("\n") + "\n"}
 
 
-@lru_cache(maxsize=1024)
 def read_trailer(text: str) -> Trailer:
-    """A log prints the same trailer again and again, so that it is read once."""
+    """A log prints the same trailer again and again but for the command, so that the rest of it is read once."""
+    start = text.find(f"\n{COMMAND}:")
+    if start < 0 or (end := text.find("\n", start + 1)) < 0:
+        return _read_trailer(text)
+    command = text[start + len(COMMAND) + 2 : end].strip()
+    known = _read_trailer(f"{text[:start]}\n{COMMAND}: {SOME_COMMAND}{text[end:]}")
+    options = known.parameters["options"].replace(json.dumps(SOME_COMMAND), json.dumps(command))
+    return replace(known, parameters={**known.parameters, "options": options})
+
+
+@lru_cache(maxsize=1024)
+def _read_trailer(text: str) -> Trailer:
     trailer = Trailer(has_parameters="Parameters" in text or "\nRevision" in text or "\nMachine:" in text)
     info: list[tuple[str, str]] = []
     options: list[tuple[str, str]] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ from conftest import DATA, ROOT
 
 from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
-from gpudiy.harness import cuda_library, nvjitlink, nvrtc
+from gpudiy.harness import c11_role, cuda_library, nvjitlink, nvrtc
 from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import PlayPtx, Rejected, assembler_for
 from gpudiy.harness.nvrtc import CompileError, Product, compiler_for
@@ -175,3 +176,15 @@ def test_what_cannot_keep_its_meaning_is_told(row: str, tree: str, dialect: Dial
     test = read_test(PROGRAM.format(init="", row=row, tree=tree))
     with pytest.raises(NotRunnable, match=why):
         play_source(test, dialect)
+
+
+def test_the_table_of_the_page_is_the_one_that_is_used() -> None:
+    page_file = ROOT / "docs" / "build.md"
+    page = page_file.read_text()
+    lines = ["| PTX | OpenCL | why |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in c11_role.TABLE)]
+    table = "\n".join(lines) + "\n"
+    start, end = page.index("<!-- table -->\n") + 15, page.index("<!-- end of table -->")
+    if os.environ.get("PROMOTE"):
+        page_file.write_text(page[:start] + table + page[end:])
+    else:
+        assert page[start:end] == table

@@ -29,21 +29,20 @@ class Counter:
         self.pairs = list(telling_pairs(table))
         self.known: dict[int, Outcome | None] = {}
 
-    def codes(self, times: list[Times]) -> NDArray[np.int64]:
+    def codes(self, times: list[Times], size: int) -> NDArray[np.int64]:
         """For each instance a number that tells the order of all telling pairs.
 
         With more pairs than bits the bits are hashed: two orders then share a number about once in 2^63.
         """
         import numpy as np
 
-        size = len(times[0]) if times else 0
         codes = np.zeros(size, np.int64)
         weights = _weights(len(self.pairs))
         for (one, other), weight in zip(self.pairs, weights, strict=True):
             codes += (times[one] < times[other]) * np.int64(weight)
         return codes
 
-    def outcomes(self, times: list[Times], codes: NDArray[np.int64]) -> dict[int, int]:
+    def count(self, times: list[Times], codes: NDArray[np.int64]) -> dict[int, int]:
         """How often each code is there; afterwards `known` has the outcome of each of them."""
         import numpy as np
 

@@ -85,7 +85,7 @@ def may_synchronise(program: Program, one: Event, other: Event) -> bool:
 def has_partner(program: Program, event: Event) -> bool:
     """Whether a release has an acquire, or an acquire a release, in another thread."""
     return any(
-        (event.releases and other.acquires or event.acquires and other.releases)
+        ((event.releases and other.acquires) or (event.acquires and other.releases))
         and other.thread != event.thread
         and may_synchronise(program, event, other)
         for other in program.events

@@ -46,7 +46,10 @@ class Profile:
 
 
 _PROFILES = (
-    Profile("sc", "simulated machine that interleaves", "none", Family.INTERLEAVING, "sc"),
+    Profile(
+        "sc", "simulated machine that interleaves", "none", Family.INTERLEAVING, "sc",
+        loads=Pace(0.3, 5.0), rereads=Pace(0.3, 5.0), stores=Pace(0.3, 5.0), atomics=Pace(0.3, 5.0),
+    ),
     Profile(
         "fermi", "simulated chip like Fermi", "sm_20", Family.SINGLE_MEMORY, "ptx-asplos15",
         loads=Pace(0.12, 6.0), rereads=Pace(0.35, 8.0), stores=Pace(0.10, 5.0), atomics=Pace(0.001, 6.0),

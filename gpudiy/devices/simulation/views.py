@@ -1,8 +1,8 @@
 """Memory of many views: what each thread can see, what L2 has, and what synchronisation carries from thread to thread.
 
 Sets of writes are bits of an int, by the number of the event. A write knows which writes are older than it for good
-(`older`): those of the same location that its thread wrote or had to know of before, and, for a strong write, all strong
-writes that reached L2 before it. A read takes a write of its thread's view that is older than no other one there.
+(`older`): those of the same location that its thread wrote or had to know of before, and, for a strong write, all
+strong writes that reached L2 before it. A read takes a write of its view that is older than no other one there.
 A release carries all that its thread wrote, strongly read or had been told before; an acquire that synchronises with it
 tells its own thread, and brings to L2 what is not there yet.
 """
