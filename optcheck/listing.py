@@ -52,9 +52,9 @@ class SassFunction:
 
     name: str
     architecture: str
+    source: list[str]  # the lines of the listing
     instructions: list[SassInstruction] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    heads: list[str] = field(default_factory=list)  # `/*0a10`, what stands before an instruction
     labels: dict[str, int] = field(default_factory=dict)
     named_targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
@@ -81,10 +81,10 @@ class SassFunction:
     def _places(self) -> dict[int, int]:
         """The instructions by their addresses."""
         found = {}
-        for index, head in enumerate(self.heads):
-            _, _, digits = head.rpartition("/*")
-            if digits:
-                found[int(digits, 16)] = index
+        for index, line in enumerate(self.lines):
+            address = ADDRESS.match(self.source[line - 1])
+            if address:
+                found[int(address[1], 16)] = index
         return found
 
     def shown(self, index: int) -> str:
@@ -109,16 +109,19 @@ def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
 
 def _from_text(text: str, path: str) -> list[SassFunction]:
     architecture = ""
-    current = SassFunction("", "")
+    source = text.split("\n")
+    current = SassFunction("", "", source)
     functions = [current]
     plain = _PLAIN.get
-    for number, line in enumerate(text.split("\n"), 1):
-        head, _, code = line.partition("*/")
+    for number, line in enumerate(source, 1):
+        code = line.partition("*/")[2]
         known = plain(code)
         if known is not None:  # most lines: code that was met before, at another address
             current.instructions.append(known)
             current.lines.append(number)
-            current.heads.append(head)
+            continue
+        if line[:2] == ".L" and line[-1] == ":":
+            current.labels[line[:-1]] = len(current.instructions)
             continue
         try:
             read = _read_quickly(line) or _read_line(line)
@@ -134,10 +137,9 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
                 _PLAIN[code] = instruction
             current.instructions.append(instruction)
             current.lines.append(number)
-            current.heads.append(head)
         elif read[0] == "function":
             if read[1] != current.name:
-                current = SassFunction(read[1], architecture)
+                current = SassFunction(read[1], architecture, source)
                 functions.append(current)
         elif read[0] == "label":
             current.labels[read[1]] = len(current.instructions)
@@ -265,9 +267,10 @@ def _flattened(parts: object) -> Iterator[dict[str, Any]]:
 
 
 def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFunction:
-    function = SassFunction(str(part["function-name"]), architecture)
     entries = part.get("sass-instructions", [])
     step = 8 if architecture < "sm_7" and len(architecture) == 5 else 16
+    source = [f"/*{number * step:04x}*/" for number in range(len(entries))]
+    function = SassFunction(str(part["function-name"]), architecture, source)
     for number, entry in enumerate(entries):
         operands = re.sub(
             r"(?<=[\w])(?=(?:g?desc)?\[)(?<!desc)(?<!c)(?<!cx)(?<!\b[at])", ",", entry.get("operands", "")
@@ -281,5 +284,4 @@ def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFu
             function.named_targets[number] = targets
         function.instructions.append(instruction)
         function.lines.append(number + 1)
-        function.heads.append(f"/*{number * step:04x}")
     return function

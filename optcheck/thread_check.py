@@ -207,18 +207,22 @@ class ThreadCheck:
         if not linked:
             return []
         lasts = [*linked, self.linker.end] if self.linker.stored else linked
-        block_of, graph = self.graph.block_of, self.graph
-        blocks = {block_of[index] for index in linked}
-        before = set().union(*(graph.ancestors(block_of[index]) for index in {*lasts})) | {block_of[i] for i in lasts}
+        graph, block_of = self.graph, self.graph.block_of
+        own = ending = earlier = 0
+        for index in linked:
+            own |= 1 << block_of[index]
+        for index in lasts:
+            ending |= 1 << block_of[index]
+            earlier |= graph.before[block_of[index]]
         found: list[int] = []
-        for block in sorted(before):
-            entered = not blocks.isdisjoint(graph.ancestors(block))
-            if not entered and block not in blocks:
+        for block in graph.blocks_in(earlier | ending):
+            entered = graph.before[block] & own
+            if not entered and not own >> block & 1:
                 continue
             start, end = graph.starts[block], graph.ends[block]
             if not entered:
                 start = next(index for index in linked if block_of[index] == block)
-            if not any(block in graph.ancestors(block_of[index]) for index in lasts):
+            if not earlier >> block & 1:
                 end = max(index for index in lasts if block_of[index] == block) + 1
             found += range(start, end)
         return found
@@ -395,7 +399,7 @@ class ThreadCheck:
         if guard is not None and source in self.values.origins(self.values.register(guard.name, target)):
             return True
         block, end = self.graph.block_of[target], self.graph.block_of[self.linker.end]
-        for branch in self.graph.ancestors(block):
+        for branch in self.graph.blocks_in(self.graph.before[block]):
             last = self.graph.ends[branch] - 1
             jump = self.instructions[last]
             predicates = [operand for operand in (jump.guard, *jump.operands) if isinstance(operand, PredicateOperand)]

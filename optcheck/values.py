@@ -282,13 +282,18 @@ class Values:
 
     def _only_writer(self, name: str, block: int) -> int | None:
         """The one instruction whose value arrives at a block, -1 if none does; None if it takes a look at the paths."""
-        graph = self.graph
-        arriving = [index for index in self._writers[name] if graph.reaches(graph.block_of[index], block)]
-        if not arriving:
+        reached = self.graph.reached_from[block]
+        block_of = self.graph.block_of
+        arriving = -1
+        for index in self._writers[name]:
+            if reached >> block_of[index] & 1:
+                if arriving >= 0:
+                    return None
+                arriving = index
+        if arriving < 0:
             return -1
-        if len(arriving) > 1 or self.instructions[arriving[0]].guard is not None:
-            return None
-        return arriving[0] if graph.dominates(graph.block_of[arriving[0]], block) else None
+        alone = self.instructions[arriving].guard is None and self.graph.dominates(block_of[arriving], block)
+        return arriving if alone else None
 
     def _joined(self, name: str, block: int, previous: list[int]) -> int:
         key = (block, name)

@@ -43,7 +43,7 @@ def measure(incantation: Incantation, iterations: int, seed: int, launcher: Laun
         slots = plan.table_slots
         used = _used(incantation, plan)
         outcomes.update(counted.outcomes)
-        liveness = _added(liveness, counted, plan)
+        liveness = _added(liveness, counted)
         done += plan.instances
     return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
 
@@ -65,11 +65,11 @@ def _counted(launcher: Launcher, plan: Plan, seed: int) -> tuple[Plan, Counted]:
     return plan, counted
 
 
-def _added(liveness: Liveness, counted: Counted, plan: Plan) -> Liveness:
+def _added(liveness: Liveness, counted: Counted) -> Liveness:
     return Liveness(
         liveness.meetings + counted.meetings,
         liveness.timeouts + counted.timeouts,
-        liveness.overlaps + counted.overlaps * plan.batch,
+        liveness.overlaps + counted.overlaps,
         liveness.stress_accesses + counted.stress_accesses,
     )
 

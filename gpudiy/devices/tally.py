@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
 from gpudiy import __version__
@@ -90,9 +90,4 @@ class Tally:
 
 
 def _sum(one: Liveness, other: Liveness) -> Liveness:
-    return Liveness(
-        one.meetings + other.meetings,
-        one.timeouts + other.timeouts,
-        one.overlaps + other.overlaps,
-        one.stress_accesses + other.stress_accesses,
-    )
+    return Liveness(*(getattr(one, entry.name) + getattr(other, entry.name) for entry in fields(Liveness)))

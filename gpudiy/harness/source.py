@@ -146,6 +146,7 @@ def run_kernel(plays: Sequence[str], dialect: Dialect, clusters: Iterable[int] =
                 kernel=name,
                 cluster=cluster,
                 play="plays[test]",
+                shared="asked",
                 extra_parameters=f", const u32 test{', const u64 specification' if extra else ''}",
                 extra_arguments=extra,
             )
@@ -259,7 +260,13 @@ def _c11_play(test: Test, shape: Shape, dialect: Dialect) -> PlaySource:
         return PlaySource(test, shape, name, "run", text)
     kernel = name.replace("play", "test")
     text += "\n" + template("run.j2").render(
-        what=_title(test), kernel=kernel, cluster=1, play=name, extra_parameters="", extra_arguments=""
+        what=_title(test),
+        kernel=kernel,
+        cluster=1,
+        play=name,
+        shared="yes" if shape.shared else "no",
+        extra_parameters="",
+        extra_arguments="",
     )
     return PlaySource(test, shape, name, kernel, text)
 

@@ -53,7 +53,7 @@ def test_a_run_without_faults(machine: Make) -> None:
         assert record["device"] == "cuda:0"
         assert record["chip"] == "Stand-in 80"
         assert record["architecture"] == "sm_80"
-        assert record["driver"] == "CUDA 13.0"
+        assert str(record["driver"]).startswith("CUDA ")
         assert str(record["toolkit"]).startswith("NVRTC")
         assert record["optcheck"] == "unchanged"
         assert record["iterations"] == sum(entry["count"] for entry in record["histogram"]) >= 500  # type: ignore[attr-defined]
@@ -130,8 +130,8 @@ exists (1:r1=1 /\\ 1:r2=0)
 def test_the_list_of_devices(machine: Make) -> None:
     found = machine("a100,h100").run("-m", "gpudiy", "devices")
     assert "cuda:0" in found.stdout
-    assert "NVIDIA A100-SXM4-40GB, sm_80, 108 SMs, driver CUDA 13.0" in found.stdout
-    assert "NVIDIA H100 80GB HBM3, sm_90, 132 SMs, driver CUDA 13.0" in found.stdout
+    assert "NVIDIA A100-SXM4-40GB, sm_80, 108 SMs, driver CUDA " in found.stdout
+    assert "NVIDIA H100 80GB HBM3, sm_90, 132 SMs, driver CUDA " in found.stdout
 
 
 def test_gpus_that_are_not_there(machine: Make, tmp_path: Path) -> None:
