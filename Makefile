@@ -39,6 +39,7 @@ bench: $(READY)
 	$(BIN)/python bench/models.py
 	$(BIN)/python bench/logs.py
 	$(BIN)/python bench/run.py
+	$(BIN)/python bench/build.py
 
 clean:
 	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

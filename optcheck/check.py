@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from gpudiy.litmus.access import Access
 from gpudiy.litmus.instruction_text import instruction_text
@@ -36,14 +37,50 @@ def check_functions(
     functions: Iterable[SassFunction], tests: Mapping[str, Test], architecture: str = ""
 ) -> Iterator[Check]:
     left = dict(tests)
+    unchanged: dict[object, Check] = {}  # tests that differ in their scope trees alone have the same code
     for function in functions:
         test = left.pop(function.name, None)
+        key = _code_of(function, test)
+        same = unchanged.get(key)
+        if same is not None and test is not None:
+            yield replace(same, kernel=function.name, test=test.name, clusters=_moved(same.clusters, function))
+            continue
         check = check_function(function, test, architecture) or check_stress(function)
         if check is not None:
+            if check.verdict is Verdict.UNCHANGED:
+                unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1))
             yield check
     for name, test in left.items():
         missing = Finding(Verdict.UNVERIFIABLE, f"there is no kernel {name} in the listing")
         yield Check(name, Verdict.UNVERIFIABLE, (missing,), test=test.name)
+
+
+def _code_of(function: SassFunction, test: Test | None) -> object:
+    """What a verdict depends on: instructions are one object each, and places are counted from the start."""
+    if test is None:
+        return function.name
+    start = function.lines[0]
+    return (
+        tuple(map(id, function.instructions)),
+        tuple(line - start for line in function.lines),
+        tuple((index, tuple(function.targets_of(index) or ())) for index in function.named_targets),
+        specify(test),
+    )
+
+
+def _moved(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1) -> tuple[Cluster, ...]:
+    """Clusters with lines that are counted from the start of a function, or from it again."""
+    by = sign * function.lines[0]
+    return tuple(
+        replace(
+            cluster,
+            entries=tuple(
+                (line + by, position, None if access is None else access + by)
+                for line, position, access in cluster.entries
+            ),
+        )
+        for cluster in clusters
+    )
 
 
 def check_function(function: SassFunction, test: Test | None = None, architecture: str = "") -> Check | None:
@@ -53,6 +90,8 @@ def check_function(function: SassFunction, test: Test | None = None, architectur
         specification = specify(test)
         if specification.problem:
             return _unverifiable(function, architecture, test, specification.problem)
+    elif not function.literals:
+        return None
     values = Values(Graph(function))
     clusters = find_clusters(values)
     if test is None:

@@ -32,27 +32,25 @@ class Graph:
                 self.predecessors[successor].append(block)
         self.order: list[int] = []  # every block behind those it comes after, but for edges that lead back
         self.back = self._back_edges()
-        self._ancestors: dict[int, frozenset[int]] = {}
 
     def precedes(self, one: int, other: int) -> bool:
         """Whether the instruction `one` can run before `other` in one run through the code."""
         first, second = self.block_of[one], self.block_of[other]
-        return one < other if first == second else first in self.ancestors(second)
+        return one < other if first == second else self.before[second] >> first & 1 == 1
 
-    def ancestors(self, block: int) -> frozenset[int]:
-        """The blocks that can run before `block`."""
-        known = self._ancestors.get(block)
-        if known is None:
-            found: set[int] = set()
-            waiting = [block]
-            while waiting:
-                current = waiting.pop()
-                for previous in self.predecessors[current]:
-                    if previous not in found and (previous, current) not in self.back:
-                        found.add(previous)
-                        waiting.append(previous)
-            known = self._ancestors[block] = frozenset(found)
-        return known
+    @cached_property
+    def before(self) -> list[int]:
+        """For each block the set of those that can run before it in one run, as bits."""
+        before = [0] * len(self.starts)
+        for block in self.order:
+            for previous in self.predecessors[block]:
+                if (previous, block) not in self.back:
+                    before[block] |= before[previous] | 1 << previous
+        return before
+
+    def blocks_in(self, bits: int) -> list[int]:
+        """The blocks of a set, in the order of the code."""
+        return [block for block in range(len(self.starts)) if bits >> block & 1]
 
     def dominates(self, one: int, other: int) -> bool:
         """Whether every way to the block `other` goes through the block `one`."""
@@ -60,7 +58,7 @@ class Graph:
 
     def reaches(self, one: int, other: int) -> bool:
         """Whether the block `other` can run after the block `one`, in any number of runs."""
-        return bool(self._reached_from[other] >> one & 1)
+        return bool(self.reached_from[other] >> one & 1)
 
     @cached_property
     def _dominators(self) -> list[int]:
@@ -76,7 +74,7 @@ class Graph:
         return dominators
 
     @cached_property
-    def _reached_from(self) -> list[int]:
+    def reached_from(self) -> list[int]:
         """For each block the set of those it can run after, as bits."""
         reached = [0] * len(self.starts)
         changed = True

@@ -45,9 +45,19 @@ def find_clusters(values: Values) -> list[tuple[Anchor, ...]]:
 
 
 def _stored_anchors(values: Values) -> list[Anchor]:
+    """Mostly the literal is added right into the register that is stored; if some are not found so, all are tried."""
+    stores = [index for index in values.writes_memory if values.instructions[index].touch is Touch.STORE]
+    found = _anchors_among(values, [index for index in stores if values.from_literals(index)])
+    if {anchor.literal.encoded() for anchor in found} == values.graph.function.literals:
+        return found
+    return _anchors_among(values, stores)
+
+
+def _anchors_among(values: Values, stores: list[int]) -> list[Anchor]:
     found = []
-    for index, words in values.stored.items():
-        if len(words) == 1 and values.instructions[index].touch is Touch.STORE:
+    for index in stores:
+        words = values.stored(index)
+        if len(words) == 1:
             constant = values.constant_part(words[0])
             literal = decoded(constant)
             if literal is not None:
@@ -95,10 +105,11 @@ class Linker:
 
     def _readers(self, expected: ExpectedAccess, value: int) -> list[Link]:
         found: dict[int, Link] = {}
-        for alternative in self.values.alternatives(value):
+        choices = self.values.alternatives(value) if expected.conditional else {value}
+        for alternative in choices:
             for part in self._narrowed(expected, alternative):
                 node = self.values.node(part)
-                if node[0] == "loaded" and isinstance(node[2], int):
+                if node[0] == "loaded" and isinstance(node[2], int) and self.inside(node[1]):
                     found.setdefault(node[1], Link(node[1], node[2]))
         return list(found.values())
 
@@ -116,9 +127,10 @@ class Linker:
         if expected.access.type.bits == 16:
             wanted = set().union(*(self.values.parts(one) for one in wanted))
         found = []
-        for index, words in self.values.stored.items():
+        for index in self.values.writes_memory:
             if not self.inside(index) or self.values.instructions[index].writes:
                 continue
+            words = self.values.stored(index)
             if expected.access.type.bits == 64 and len(words) > 1:
                 total = self.values.total(words[:2])
                 if total in wanted:

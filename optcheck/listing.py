@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from gpudiy.litmus.errors import LitmusError, near_name
+from optcheck.literal import PREFIX
 from optcheck.opcodes import OPCODES
 from optcheck.sass import SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
@@ -40,7 +42,7 @@ class SassError(LitmusError):
     """A listing that cannot be read, with its line and a caret."""
 
 
-@dataclass(slots=True)
+@dataclass
 class SassFunction:
     """The code of one function: instructions with the lines they stand on, labels and where branches go.
 
@@ -50,9 +52,9 @@ class SassFunction:
 
     name: str
     architecture: str
+    source: list[str]  # the lines of the listing
     instructions: list[SassInstruction] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    addresses: list[int | None] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     named_targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
@@ -67,11 +69,23 @@ class SassFunction:
     def _place(self, name: str) -> int | None:
         if not name.startswith("0x"):
             return self.labels.get(name)
-        address = int(name, 16)
-        try:
-            return self.addresses.index(address)
-        except ValueError:
-            return None
+        return self._places.get(int(name, 16))
+
+    @cached_property
+    def literals(self) -> set[int]:
+        """The specification literals in the code."""
+        found = (instruction.literal for instruction in self.instructions)
+        return {literal for literal in found if literal is not None and literal >> 12 == PREFIX}
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The instructions by their addresses."""
+        found = {}
+        for index, line in enumerate(self.lines):
+            address = ADDRESS.match(self.source[line - 1])
+            if address:
+                found[int(address[1], 16)] = index
+        return found
 
     def shown(self, index: int) -> str:
         """An instruction as a message shows it: its line in the listing and its text."""
@@ -79,7 +93,8 @@ class SassFunction:
 
 
 Targets = tuple[str, ...] | None
-_Line = tuple[int | None, SassInstruction, Targets]  # the address of a line and what stands there
+_Line = tuple[bool, SassInstruction, Targets]  # whether a line has an address, and what stands there
+_PLAIN: dict[str, SassInstruction] = {}  # what stands behind an address and goes nowhere, by its text
 _KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # code that was read before, by its text
 
 
@@ -94,9 +109,20 @@ def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
 
 def _from_text(text: str, path: str) -> list[SassFunction]:
     architecture = ""
-    current = SassFunction("", "")
+    source = text.split("\n")
+    current = SassFunction("", "", source)
     functions = [current]
-    for number, line in enumerate(text.split("\n"), 1):
+    plain = _PLAIN.get
+    for number, line in enumerate(source, 1):
+        code = line.partition("*/")[2]
+        known = plain(code)
+        if known is not None:  # most lines: code that was met before, at another address
+            current.instructions.append(known)
+            current.lines.append(number)
+            continue
+        if line[:2] == ".L" and line[-1] == ":":
+            current.labels[line[:-1]] = len(current.instructions)
+            continue
         try:
             read = _read_quickly(line) or _read_line(line)
         except SassSyntax as error:
@@ -104,15 +130,16 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
         if read is None:
             continue
         if len(read) == 3:
-            address, instruction, targets = read
+            instruction, targets = read[1:]
             if targets is not None:
                 current.named_targets[len(current.instructions)] = targets
+            elif read[0]:
+                _PLAIN[code] = instruction
             current.instructions.append(instruction)
             current.lines.append(number)
-            current.addresses.append(address)
         elif read[0] == "function":
             if read[1] != current.name:
-                current = SassFunction(read[1], architecture)
+                current = SassFunction(read[1], architecture, source)
                 functions.append(current)
         elif read[0] == "label":
             current.labels[read[1]] = len(current.instructions)
@@ -141,7 +168,7 @@ def _read_quickly(line: str) -> _Line | None:
     known = _KNOWN.get(code)
     if known is None:
         return None
-    return int(line[start + 2 : end], 16), known[0], targets or known[1]
+    return False, known[0], targets or known[1]
 
 
 def _read_line(line: str) -> _Line | tuple[str, str] | None:
@@ -166,7 +193,7 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
         _KNOWN[LABEL_OPERAND.sub("`(.L)", ENCODING.sub("", line[start:]))] = (instruction, None)
     elif address and not listed:
         _KNOWN[ENCODING.sub("", line[start:])] = (instruction, targets)
-    return int(address[1], 16) if address else None, instruction, targets
+    return address is not None and not listed, instruction, targets
 
 
 def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
@@ -240,9 +267,10 @@ def _flattened(parts: object) -> Iterator[dict[str, Any]]:
 
 
 def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFunction:
-    function = SassFunction(str(part["function-name"]), architecture)
     entries = part.get("sass-instructions", [])
     step = 8 if architecture < "sm_7" and len(architecture) == 5 else 16
+    source = [f"/*{number * step:04x}*/" for number in range(len(entries))]
+    function = SassFunction(str(part["function-name"]), architecture, source)
     for number, entry in enumerate(entries):
         operands = re.sub(
             r"(?<=[\w])(?=(?:g?desc)?\[)(?<!desc)(?<!c)(?<!cx)(?<!\b[at])", ",", entry.get("operands", "")
@@ -256,5 +284,4 @@ def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFu
             function.named_targets[number] = targets
         function.instructions.append(instruction)
         function.lines.append(number + 1)
-        function.addresses.append(number * step)
     return function

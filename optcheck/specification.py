@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from gpudiy.litmus.access import Access, Proxy, Space
 from gpudiy.litmus.flow import memory_uses
@@ -98,7 +99,9 @@ def specify(test: Test) -> Specification:
     if problem:
         return Specification((), problem)
     spaces = access_spaces(test)
-    return Specification(tuple(_thread(number, thread, spaces[number]) for number, thread in enumerate(test.threads)))
+    return Specification(
+        tuple(_thread(number, thread, tuple(spaces[number].items())) for number, thread in enumerate(test.threads))
+    )
 
 
 def access_spaces(test: Test) -> list[dict[int, Space | None]]:
@@ -124,7 +127,10 @@ def _too_large(test: Test) -> str:
     return ""
 
 
-def _thread(number: int, thread: Thread, spaces: dict[int, Space | None]) -> ThreadSpecification:
+@lru_cache(1 << 14)
+def _thread(number: int, thread: Thread, space_items: tuple[tuple[int, Space | None], ...]) -> ThreadSpecification:
+    """Of one thread; many tests share threads."""
+    spaces = dict(space_items)
     regions = _branch_regions(thread)
     flow = _Flow(thread, regions)
     accesses: list[ExpectedAccess] = []

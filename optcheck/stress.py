@@ -62,7 +62,8 @@ def _pattern(values: Values, block: int) -> int | None:
     if len(touches) < 2 or len({_place(values, index) for index in touches}) != 1:
         return None
     kinds = [values.instructions[index].touch for index in touches]
-    marks = {values.node(values.stored[index][0]) for index in touches if index in values.stored}
+    stores = [index for index in touches if values.instructions[index].touch is Touch.STORE]
+    marks = {values.node(values.stored(index)[0]) for index in stores}
     if not marks:
         return 3
     (mark, *others) = marks

@@ -124,23 +124,25 @@ class ThreadCheck:
         if effects and atomics:
             why = f"the {expected.kind}s of the threads of a warp became one"
             return self._finding(Verdict.MERGED, why, [*sorted(effects), *atomics], [expected.index])
-        if any(node[0] in ("deep", "unknown") for node in nodes):
+        made_from = [index for index in atomics if self._may_be(expected, index)]
+        if made_from or any(node[0] == "deep" for node in nodes):
             why = f"what the {expected.kind} read or stored cannot be followed"
-            return self._finding(Verdict.UNVERIFIABLE, why, [anchor.index], [expected.index])
+            return self._finding(Verdict.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
         if any(self.instructions[index].space == "local" for index in atomics):
             return self._finding(Verdict.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
-        forwarded = [
-            index for index, words in self.values.stored.items() if anchor.value in words and self.linker.inside(index)
-        ]
-        if expected.kind in (AccessKind.LOAD, AccessKind.ATOMIC) and forwarded:
-            why = f"the {expected.kind} is gone: its value is that of a store before it"
-            return self._finding(Verdict.REMOVED, why, forwarded, [expected.index])
         return self._finding(Verdict.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
+
+    def _may_be(self, expected: ExpectedAccess, index: int) -> bool:
+        """Whether the value in question is made from what could be the very access."""
+        if expected.kind not in (AccessKind.LOAD, AccessKind.ATOMIC) or not self.linker.inside(index):
+            return False
+        linked = {link.index for link in self.links.values()}
+        return index not in linked and not difference(expected, self.instructions[index], self.mapping)
 
     def _aggregated(self, value: int) -> tuple[list[int], list[int]]:
         """Atomics that store something made of `value` and of a vote, and those votes."""
-        for index, words in self.values.stored.items():
-            parts = self.values.parts(*words)
+        for index in self.values.writes_memory:
+            parts = self.values.parts(*self.values.stored(index))
             touch = self.instructions[index].touch
             if touch in (Touch.REDUCE, Touch.ATOMIC) and value in parts:
                 nodes = map(self.values.node, parts)
@@ -205,18 +207,22 @@ class ThreadCheck:
         if not linked:
             return []
         lasts = [*linked, self.linker.end] if self.linker.stored else linked
-        block_of, graph = self.graph.block_of, self.graph
-        blocks = {block_of[index] for index in linked}
-        before = set().union(*(graph.ancestors(block_of[index]) for index in {*lasts})) | {block_of[i] for i in lasts}
+        graph, block_of = self.graph, self.graph.block_of
+        own = ending = earlier = 0
+        for index in linked:
+            own |= 1 << block_of[index]
+        for index in lasts:
+            ending |= 1 << block_of[index]
+            earlier |= graph.before[block_of[index]]
         found: list[int] = []
-        for block in sorted(before):
-            entered = not blocks.isdisjoint(graph.ancestors(block))
-            if not entered and block not in blocks:
+        for block in graph.blocks_in(earlier | ending):
+            entered = graph.before[block] & own
+            if not entered and not own >> block & 1:
                 continue
             start, end = graph.starts[block], graph.ends[block]
             if not entered:
                 start = next(index for index in linked if block_of[index] == block)
-            if not any(block in graph.ancestors(block_of[index]) for index in lasts):
+            if not earlier >> block & 1:
                 end = max(index for index in lasts if block_of[index] == block) + 1
             found += range(start, end)
         return found
@@ -246,17 +252,15 @@ class ThreadCheck:
         """Accesses before the first one that do the same to the same place."""
         if not linked:
             return []
-        block = self.graph.block_of[min(linked)]
-        same = {self._touched(index) for index in linked}
-        return [
-            index
-            for index in range(self.graph.starts[block], self.graph.ends[block])
-            if index not in region
-            and index not in linked
-            and self.instructions[index].touch is not None
-            and index < min(linked)
-            and self._touched(index) in same
+        first = min(linked)
+        start = self.graph.starts[self.graph.block_of[first]]
+        earlier = [
+            index for index in range(start, first) if self.instructions[index].touch is not None and index not in region
         ]
+        if not earlier:
+            return []
+        same = {self._touched(index) for index in linked}
+        return [index for index in earlier if self._touched(index) in same]
 
     def _touched(self, index: int) -> tuple[object, ...]:
         instruction = self.instructions[index]
@@ -395,7 +399,7 @@ class ThreadCheck:
         if guard is not None and source in self.values.origins(self.values.register(guard.name, target)):
             return True
         block, end = self.graph.block_of[target], self.graph.block_of[self.linker.end]
-        for branch in self.graph.ancestors(block):
+        for branch in self.graph.blocks_in(self.graph.before[block]):
             last = self.graph.ends[branch] - 1
             jump = self.instructions[last]
             predicates = [operand for operand in (jump.guard, *jump.operands) if isinstance(operand, PredicateOperand)]

@@ -46,6 +46,7 @@ class Values:
         self.numbers: dict[Node, int] = {}
         self.choices: dict[int, tuple[int, ...]] = {}  # what a value at a join may be
         self.zero = self._number(("number", 0))
+        self._stored: dict[int, tuple[int, ...]] = {}
         self._results: dict[tuple[int, str], int] = {}
         self._at_start: dict[tuple[int, str], int] = {}
         self._depth = self._nesting = 0
@@ -281,13 +282,18 @@ class Values:
 
     def _only_writer(self, name: str, block: int) -> int | None:
         """The one instruction whose value arrives at a block, -1 if none does; None if it takes a look at the paths."""
-        graph = self.graph
-        arriving = [index for index in self._writers[name] if graph.reaches(graph.block_of[index], block)]
-        if not arriving:
+        reached = self.graph.reached_from[block]
+        block_of = self.graph.block_of
+        arriving = -1
+        for index in self._writers[name]:
+            if reached >> block_of[index] & 1:
+                if arriving >= 0:
+                    return None
+                arriving = index
+        if arriving < 0:
             return -1
-        if len(arriving) > 1 or self.instructions[arriving[0]].guard is not None:
-            return None
-        return arriving[0] if graph.dominates(graph.block_of[arriving[0]], block) else None
+        alone = self.instructions[arriving].guard is None and self.graph.dominates(block_of[arriving], block)
+        return arriving if alone else None
 
     def _joined(self, name: str, block: int, previous: list[int]) -> int:
         key = (block, name)
@@ -377,12 +383,26 @@ class Values:
         return found
 
     @cached_property
-    def stored(self) -> dict[int, tuple[int, ...]]:
-        """The values that go to memory others see, a value a word."""
-        found = {}
-        for index, instruction in enumerate(self.instructions):
-            if instruction.touch is not None and instruction.data and instruction.space != "local":
-                found[index] = tuple(
-                    self.operand(instruction.data[0], index, word) for word in range(instruction.words)
-                )
-        return found
+    def writes_memory(self) -> list[int]:
+        """The instructions that put a value where others see it."""
+        return [
+            index
+            for index, instruction in enumerate(self.instructions)
+            if instruction.touch is not None and instruction.data and instruction.space != "local"
+        ]
+
+    def stored(self, index: int) -> tuple[int, ...]:
+        """The values that an instruction puts into memory, a value a word."""
+        known = self._stored.get(index)
+        if known is None:
+            instruction = self.instructions[index]
+            data = instruction.data[0]
+            known = self._stored[index] = tuple(self.operand(data, index, word) for word in range(instruction.words))
+        return known
+
+    def from_literals(self, index: int) -> bool:
+        """Whether the register that an instruction stores is somewhere written with a literal in it."""
+        data = self.instructions[index].data[0]
+        if not isinstance(data, RegisterOperand):
+            return False
+        return any(self.instructions[writer].literal is not None for writer in self._writers.get(data.name, ()))

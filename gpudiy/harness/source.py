@@ -138,6 +138,7 @@ def run_kernel(plays: Sequence[str], dialect: Dialect) -> str:
         what="the test of that number",
         kernel="run",
         play="plays[test]",
+        shared="asked",
         extra_parameters=f", const u32 test{', const u64 specification' if extra else ''}",
         extra_arguments=extra,
     )
@@ -244,7 +245,12 @@ def _c11_play(test: Test, shape: Shape, dialect: Dialect) -> PlaySource:
         return PlaySource(test, shape, name, "run", text)
     kernel = name.replace("play", "test")
     text += "\n" + template("run.j2").render(
-        what=_title(test), kernel=kernel, play=name, extra_parameters="", extra_arguments=""
+        what=_title(test),
+        kernel=kernel,
+        play=name,
+        shared="yes" if shape.shared else "no",
+        extra_parameters="",
+        extra_arguments="",
     )
     return PlaySource(test, shape, name, kernel, text)
 

@@ -1,0 +1,118 @@
+"""Listings as data: `// verdict` marks a line that a finding must name, `!! message` the line that cannot be read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import DATA
+
+from optcheck.check import check_kernels
+from optcheck.listing import SassError, read_listing
+from optcheck.sass_grammar import parse_instruction
+from optcheck.verdict import Verdict
+
+LISTINGS = sorted((DATA / "sass").glob("*.sass"))
+MARK = re.compile(r"// (\S+)$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", LISTINGS, ids=lambda path: path.stem)
+def test_verdicts_of_listings(path: Path) -> None:
+    text = path.read_text()
+    marked = {(number, mark[1]) for number, line in enumerate(text.split("\n"), 1) if (mark := MARK.search(line))}
+    checks = list(check_kernels(text, {}))
+    found = {
+        (int(line.partition(":")[0]), str(finding.verdict))
+        for check in checks
+        for finding in check.findings
+        for line in finding.sass
+    }
+    assert checks
+    assert marked <= found
+    assert {verdict for _, verdict in found} == {verdict for _, verdict in marked}
+    expected = {verdict for _, verdict in marked} or {"unchanged"}
+    assert {str(check.verdict) for check in checks} == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "writes"),
+    [
+        ("@!P0 IADD3 R12, P3, R10.reuse, R13, RZ", "R12 P3"),
+        ("IADD3 R11, PT, PT, R13, 0x7f3a050, RZ", "R11"),
+        ("LDG.E.STRONG.GPU R21, desc[UR4][R10.64+0x100]", "R21"),
+        ("LDG.E.128 R4, [R2.64+-0x10]", "R4 R5 R6 R7"),
+        ("ATOMG.E.CAS.STRONG.GPU PT, R4, [R2], R4, R5", "R4"),
+        ("ATOMS.CAST.SPIN.64 R4, [R2], R4, R6", "R4 R5"),
+        ("ISETP.NE.U32.AND.EX P0, P1, RZ, UR7, PT, P2", "P0 P1"),
+        ("LOP3.LUT P3, RZ, R21.reuse, 0x80000000, RZ, 0xc0, !PT", "P3"),
+        ("HFMA2.MMA R5, -RZ, RZ, 0, 5.9604644775390625e-08", "R5"),
+        ("IMAD.WIDE.U32 R10, R10, R7, c[0x0][0x160]", "R10 R11"),
+        ("LDC.64 R2, c[0x0][R4+0x10]", "R2 R3"),
+        ("R2UR UR4, R16.reuse", "UR4"),
+        ("VOTE.ANY R4, P0, P1", "R4 P0"),
+        ("CS2R R2, SRZ", "R2 R3"),
+        ("DEPBAR.LE SB0, 0x0, {2,1}", ""),
+        ("BRX R8 -0x200", ""),
+        ("RET.REL.NODEC R20 0x0", ""),
+        ("BAR.SYNC.DEFER_BLOCKING 0x0", ""),
+        ("STS.64 [R3+UR4+0x8], R4", ""),
+        ("FADD.FTZ R0, |R2|, -c[0x3][0x8]", "R0"),
+        ("TEX.SCR.LL RZ, R4, R2, R5, 0x0, 2D", ""),
+        ("LD.E.CG R0, [R4+0x10]", "R0"),
+        ("MOV R1, c[0x0][0x44]", "R1"),
+        ("BRA.U !UP0, `(.L_x_1)", ""),
+    ],
+)
+def test_forms_of_instructions(text: str, writes: str) -> None:
+    assert list(parse_instruction(text).writes) == writes.split()
+
+
+def test_constants_made_of_two_halves() -> None:
+    assert parse_instruction("HFMA2.MMA R5, -RZ, RZ, 0, 5.9604644775390625e-08").packed_halves == 1
+    assert parse_instruction("HFMA2 R5, -RZ, RZ, 1.875, 0").packed_halves == 0x3F800000
+
+
+OLD = """
+\tcode for sm_35
+\t\tFunction : kernel
+        /*0008*/                   MOV R1, c[0x0][0x44];           /* 0x64c03c00089c0006 */
+        /*0010*/         {         MOV R4, c[0x0][0x140];          /* 0x64c03c00281c0012 */
+        /*0018*/                   LDS.U.32 R0, [0x10]; }          /* 0x7aa00000081ffc02 */
+                                                                   /* 0x08a0bc80c0a08cc0 */
+        /*0020*/                   SSY `(.L_1);
+        /*0028*/               @P0 BRA `(.L_1);
+        /*0030*/                   ST.E.CG [R4], R0;
+.L_1:
+        /*0038*/                   NOP.S (*"TARGET= .L_1 "*);
+        /*0040*/                   EXIT;
+"""
+
+
+def test_the_oldest_listings() -> None:
+    (function,) = read_listing(OLD)
+    assert function.architecture == "sm_35"
+    assert [instruction.opcode for instruction in function.instructions] == [
+        "MOV", "MOV", "LDS", "SSY", "BRA", "ST", "NOP", "EXIT",
+    ]  # fmt: skip
+    assert function.targets_of(4) == [6]
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "column"),
+    [
+        ("        /*0010*/                   HELLO R1, R2 ;", "unknown opcode 'HELLO'", 36),
+        ("        /*0010*/                   MOV R1, ?? ;", "this is no SASS instruction", 43),
+        ("the quick brown fox", "this is no SASS instruction", 1),
+        ("        /*0010*/                   LDG.E R1, [R2 ;", "this is no SASS instruction", 45),
+    ],
+)
+def test_lines_that_cannot_be_read(line: str, message: str, column: int) -> None:
+    with pytest.raises(SassError) as caught:
+        read_listing(f".text.kernel:\n        /*0000*/                   NOP ;\n{line}\n", "some.sass")
+    assert str(caught.value).startswith(f"some.sass:3:{column}: error: {message}")
+    assert "^" in str(caught.value)
+
+
+def test_a_verdict_for_every_word() -> None:
+    assert len({str(verdict) for verdict in Verdict}) == 9
