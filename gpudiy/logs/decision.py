@@ -79,10 +79,10 @@ def _miscount(record: Record) -> str:
     total = record.positive + record.negative
     if total != record.iterations:
         return f"the outcomes are {total:,}, the iterations {record.iterations:,}"
-    if counts and sum(counts) != record.iterations:
+    if any(counts) and sum(counts) != record.iterations:
         return f"the histogram sums to {sum(counts):,}, the iterations are {record.iterations:,}"
     marked = sum(entry.count for entry in record.histogram if entry.weak)
-    if counts and marked != record.positive:
+    if any(counts) and marked != record.positive:
         return f"the marked outcomes of the histogram are {marked:,}, the positive iterations {record.positive:,}"
     return ""
 
