@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
-    from gpudiy.logs.columns import Columns
     from gpudiy.logs.reading import Log
 
 LOG_HELP = "a log (text, JSON Lines, Parquet, CSV, also .gz), a directory or a pattern of them, or -"
@@ -35,9 +34,3 @@ def tell(messages: list[str], what: str) -> None:
         say(message)
     if len(messages) > MOST_TOLD:
         say(f"… and {len(messages) - MOST_TOLD:,} more {what}")
-
-
-def with_file(columns: Columns, path: str) -> Columns:
-    """The columns as those of one log, whatever logs it was made from."""
-    columns.lists["file"] = [path] * len(columns)
-    return columns
