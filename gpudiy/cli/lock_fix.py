@@ -30,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model_argument(parser)
     parser.add_argument("--most", type=positive, default=3, metavar="N", help="repairs to show (default: 3)")
     parser.add_argument("--json", action="store_true", help="a JSON line for each repair")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
 
@@ -43,7 +44,7 @@ def run(arguments: Namespace) -> int:
         models = models_of(arguments)
         reading = reading_of(arguments)
         lock = load_lock(arguments.lock, reading)
-        repairer = Repairer(lock, models, watch=partial(stream_progress, what="repairs looked at"))
+        repairer = Repairer(lock, models, watch=partial(stream_progress, what="repairs looked at", quiet=arguments.quiet))
         unsupported = repairer.unsupported()
         if unsupported is not None:
             raise LitmusError(f"{lock.name}: {unsupported}", path=lock.program.path)

@@ -97,11 +97,8 @@ class Repairer:
         nothing: Choice = (None,) * len(sites)
         if self.holds(self.lock):
             return [Repair((), self.lock)]
-        strongest = tuple(site.options[-1] for site in sites)
-        if not sites or not self._good(sites, strongest):
-            return []
         good: list[Choice] = []
-        bad: list[Choice] = [nothing]
+        bad = [self._raised(sites, nothing)]
         for chosen in self.watch(_by_cost(sites)):
             if len(good) == most:
                 break
