@@ -36,7 +36,9 @@ def main() -> int:
         Judge(MODELS).judge_all(sample, lambda tasks: pool.imap_unordered(decided, tasks, chunksize=8))
         shared = time.perf_counter() - start
         tests = [made.test for lock in sample for case in cases(lock) if (made := lock_test(case)) is not None]
-        tasks = [Task((f"{content_hash(test)}{number}", m), test, m) for number, test in enumerate(tests) for m in MODELS]
+        tasks = [
+            Task((f"{content_hash(test)}{number}", m), test, m) for number, test in enumerate(tests) for m in MODELS
+        ]
         start = time.perf_counter()
         list(pool.imap_unordered(decided, tasks, chunksize=8))
         alone = time.perf_counter() - start

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from gpudiy.locks.judgement import Finding, Key, Said, Task
 
 EPILOG = """\
-Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space; `allowed
-30 of 44` says in how many of these settings the model allows what must not be. A question to which a model gives no
-meaning is unsupported, never fine. `library` stands for all locks of the library.
+Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space:
+`allowed 30 of 44` says in how many of these settings the model allows what must not be. A question to which a model
+gives no meaning is unsupported, never fine. `library` stands for all locks of the library.
 
-exit code: 0 right, 1 wrong, 2 bad input, or a model gives the lock no meaning, 3 undecided, or a tool or device failed"""
+exit code: 0 right, 1 wrong, 2 bad input or a model gives the lock no meaning, 3 undecided or a tool or device failed"""
 WRONG, NO_MEANING, FAILED = 1, 2, 3
 
 

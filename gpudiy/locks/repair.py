@@ -8,6 +8,7 @@ a refuted one is not tried, what is stronger than a good one is not minimal.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -61,7 +62,8 @@ class Change:
                 else "after the critical section" if at == program.hole + 1 else f"before `{statement.text}`"
             )  # fmt: skip
             return f"{place}{fence} {where}"
-        return f"{place}`{statement.text}` becomes `{strengthened(statement, self.strength).text}`"
+        new = re.sub(r"%gpudiy\d+", "_", strengthened(statement, self.strength).text)  # a result nobody wants
+        return f"{place}`{statement.text}` becomes `{new}`"
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,9 +220,9 @@ class Walker:
         opaque = opaque_in(predicate)
         if opaque is not None or not isinstance(predicate, Comparing):
             raise self._unsupported(opaque.position if opaque is not None else position)
-        truth = self._truth(state, predicate)
-        for wanted in (True, False) if truth is None else (truth,):
-            way = state.copy() if truth is None and wanted else state
+        known = self._truth(state, predicate)
+        for wanted in (True, False) if known is None else (known,):
+            way = state.copy() if known is None and wanted else state
             self._decide(way, predicate if wanted else _contrary(predicate), position, end)
             yield way, wanted
 
@@ -258,7 +258,7 @@ class Walker:
         for side, other in ((true.left, true.right), (true.right, true.left)):
             if isinstance(side, Given) and isinstance(other, Number):
                 for number in (other.value, other.value + 1, other.value - 1):
-                    known = {side: Number(number)}
+                    known: dict[Value, Value] = {side: Number(number)}
                     if rebuilt(true, lambda leaf: known.get(leaf, leaf)) == TRUE:  # noqa: B023
                         state.given[side.name] = number
                         return

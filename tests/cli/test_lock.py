@@ -24,7 +24,9 @@ WRONG, RIGHT = "he-yu-spinlock-ptx", "he-yu-spinlock-ptx-fixed"
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lock", "list", "--json"]) == 0
     entries = {entry["name"]: entry for entry in map(json.loads, capsys.readouterr().out.splitlines())}
-    assert entries["he-yu-spinlock"]["mended"] == "he-yu-spinlock-fixed" and "PVLDB" in entries["he-yu-spinlock"]["source"]
+    assert (
+        entries["he-yu-spinlock"]["mended"] == "he-yu-spinlock-fixed" and "PVLDB" in entries["he-yu-spinlock"]["source"]
+    )
     assert main(["lock", "list", "--names"]) == 0
     assert capsys.readouterr().out.split() == sorted(entries)
 

@@ -39,5 +39,3 @@ def plain_cases(lock: Lock) -> list[Case]:
 
 def all_tests(lock: Lock) -> list[Test]:
     return [made.test for case in cases(lock) if (made := lock_test(case)) is not None]
-
-

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from locks.known import known, needs_compiler, plain_cases
 
 from gpudiy.devices.runner import run_tests
 from gpudiy.devices.settings import RunSettings
 from gpudiy.locks.generation import lock_test
 from gpudiy.locks.question import Question
 from gpudiy.logs.decision import Verdict, decide_record
+from locks.known import known, needs_compiler, plain_cases
 
 pytestmark = needs_compiler
 OPENER = "gpudiy.devices.opening:open_device"

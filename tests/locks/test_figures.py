@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from locks.known import known, needs_compiler, all_tests
-
 from gpudiy.litmus import read_test, shape_hash
 from gpudiy.locks.source import load_lock
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
+from locks.known import all_tests, known, needs_compiler
 
 DATA = Path(__file__).parent / "data"
 FIGURE_2_13 = """\

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from locks.known import ORDERS, findings, known, needs_compiler, plain_cases, wrong
 
 from gpudiy.locks.generation import lock_test
 from gpudiy.locks.judgement import Word
@@ -12,13 +11,16 @@ from gpudiy.locks.placement import Placement
 from gpudiy.locks.question import Question
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
+from locks.known import ORDERS, findings, known, needs_compiler, plain_cases, wrong
 
 pytestmark = needs_compiler
 ENTRIES = {entry.name: entry for entry in entries()}
 MODELS = ("ptx-6.0", "ptx-asplos15")
 FENCED = [name for name in ENTRIES if "fixed" in name or name == "ticket"]
 ORDERED = ["test-and-set", "test-and-test-and-set", "compare-and-swap"]
-UNFENCED = [name for name, entry in ENTRIES.items() if entry.wrong and not name.endswith("cta") and name != "block-fence"]
+UNFENCED = [
+    name for name, entry in ENTRIES.items() if entry.wrong and not name.endswith("cta") and name != "block-fence"
+]
 
 
 def test_every_wrong_lock_has_a_source_and_a_mended_twin() -> None:
@@ -50,7 +52,9 @@ def test_what_a_model_gives_no_meaning_is_not_fine(name: str) -> None:
     assert {finding.said.word for finding in findings(name, "ptx-asplos15")} == {Word.UNSUPPORTED}
 
 
-@pytest.mark.parametrize("name", ["block-fence", "test-and-set-cta", "test-and-test-and-set-cta", "compare-and-swap-cta"])
+@pytest.mark.parametrize(
+    "name", ["block-fence", "test-and-set-cta", "test-and-test-and-set-cta", "compare-and-swap-cta"]
+)
 def test_a_scope_that_is_too_narrow_is_caught_across_ctas_only(name: str) -> None:
     places = {f.case.setting.placement for f in findings(name, "ptx-6.0") if f.said.word is Word.ALLOWED}
     assert places == {Placement.CTAS, Placement.CLUSTER, Placement.MIXED}

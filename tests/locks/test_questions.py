@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from locks.known import known, needs_compiler, plain_cases, all_tests
 
 from gpudiy.litmus import content_hash, print_test, read_test
 from gpudiy.litmus.access import Space
@@ -16,6 +15,7 @@ from gpudiy.locks.question import Question
 from gpudiy.locks.thread_code import Role
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
+from locks.known import all_tests, known, needs_compiler, plain_cases
 
 pytestmark = needs_compiler
 NAMES = ["he-yu-spinlock", "he-yu-counter-fixed", "ticket", "test-and-test-and-set"]
@@ -39,7 +39,9 @@ def test_every_question_is_put_to_two_and_three_threads_in_every_placement() -> 
 def test_lock_and_data_are_put_into_both_spaces_where_one_cta_uses_them() -> None:
     spaces = {(c.setting.lock, c.setting.data) for c in cases(known("ticket")) if c.setting.placement is Placement.CTA}
     assert spaces == {(lock, data) for lock in Space for data in Space}
-    assert all(c.setting.placement.one_cta for c in cases(known("ticket")) if Space.SHARED in (c.setting.lock, c.setting.data))
+    assert all(
+        c.setting.placement.one_cta for c in cases(known("ticket")) if Space.SHARED in (c.setting.lock, c.setting.data)
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -62,7 +64,11 @@ def test_the_next_thread_can_see_what_it_should(name: str) -> None:
     [
         ("he-yu-spinlock", "ptx-6.0"),
         ("he-yu-spinlock", "ptx-asplos15"),
-        *(pytest.param(name, model, marks=pytest.mark.heavy) for name in NAMES for model in ("ptx-6.0", "ptx-7.5", "sc")),
+        *(
+            pytest.param(name, model, marks=pytest.mark.heavy)
+            for name in NAMES
+            for model in ("ptx-6.0", "ptx-7.5", "sc")
+        ),
     ],
 )
 def test_cases_that_are_called_the_same_are(name: str, model: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from locks.known import known, needs_compiler
 
 from gpudiy.locks.judgement import Judge, Word
 from gpudiy.locks.library import entries
@@ -16,6 +15,7 @@ from gpudiy.locks.repair import Repairer
 from gpudiy.locks.source import read_lock
 from gpudiy.locks.strength import strength_of
 from gpudiy.models.library import load_model
+from locks.known import known, needs_compiler
 
 pytestmark = needs_compiler
 BOTH = "ptx-6.0,ptx-asplos15"
@@ -66,7 +66,9 @@ def test_the_published_repair_of_the_spinlock_is_found() -> None:
     program = known("he-yu-spinlock").program
     (repair,) = repairer_of("he-yu-spinlock", BOTH).repairs()
     shown = difference(program.source, patched(program, repair.changes), program.path)
-    changed = [line.replace(" ", "") for line in shown.split("\n") if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")]
+    changed = [
+        line.replace(" ", "") for line in shown.split("\n") if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")
+    ]
     assert changed == ["+__threadfence();", "-*lockAddr=0;", "+__threadfence();", "+atomicExch(lockAddr,0);"]
 
 
