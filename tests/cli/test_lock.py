@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -111,9 +110,13 @@ def test_wrong_locks_show_on_a_simulated_device_and_mended_ones_do_not(capsys: p
 
 
 def test_an_interrupt_ends_it_quietly() -> None:
-    words = [sys.executable, "-m", "gpudiy", "lock", "fix", WRONG, "-m", "ptx-6.0,ptx-asplos15"]
+    words = [sys.executable, "-m", "gpudiy", "lock", "check", *[WRONG] * 9, "-m", "ptx-6.0,ptx-7.5", "-j", "2"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}, text=True)
-    time.sleep(2)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode in (130, 1) and "Traceback" not in err
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    if "decided" in line:  # on a machine so fast that it was done before it told anything there is nothing to see
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (130, 1) and "Traceback" not in err
+    else:
+        process.wait(timeout=60)
