@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from gpudiy.locks.judgement import Finding, Key, Said, Task
 
 EPILOG = """\
-Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space; `allowed
-30 of 44` says in how many of these settings the model allows what must not be. A question to which a model gives no
-meaning is unsupported, never fine. `library` stands for all locks of the library.
+Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space:
+`allowed 30 of 44` says in how many of these settings the model allows what must not be. A question to which a model
+gives no meaning is unsupported, never fine. `library` stands for all locks of the library.
 
-exit code: 0 right, 1 wrong, 2 bad input, or a model gives the lock no meaning, 3 undecided, or a tool or device failed"""
+exit code: 0 right, 1 wrong, 2 bad input or a model gives the lock no meaning, 3 undecided or a tool or device failed"""
 WRONG, NO_MEANING, FAILED = 1, 2, 3
 
 
@@ -37,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
     parser.add_argument("--json", action="store_true", help="a JSON line for each answer")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
 
@@ -55,8 +56,8 @@ def run(arguments: Namespace) -> int:
         models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
         devices = (arguments.device or "").replace(",", " ").split()
         locks = [load_lock(name, reading_of(arguments)) for name in names]
-        findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs))
-        experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed)
+        findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
+        experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
         print_answers(locks, models, findings, experiment, arguments.json)
         if arguments.witness:
             _draw(Path(arguments.witness), arguments.format, findings, models)
@@ -81,11 +82,11 @@ def exit_code(findings: Sequence[Finding], seen: bool, failed: bool) -> int:
     return NO_MEANING if Word.UNSUPPORTED in words else 0
 
 
-def _decided(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Key, Said]]:
+def _decided(tasks: Sequence[Task], jobs: int, quiet: bool) -> Iterator[tuple[Key, Said]]:
     from gpudiy.locks.judgement import decided
 
     if jobs == 1 or len(tasks) < 2 * jobs:
-        yield from map(decided, progress(tasks, "tests decided"))
+        yield from map(decided, progress(tasks, "tests decided", quiet))
         return
     from multiprocessing import Pool
 
@@ -93,7 +94,7 @@ def _decided(tasks: Sequence[Task], jobs: int) -> Iterator[tuple[Key, Said]]:
 
     with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
         results = pool.imap_unordered(decided, tasks, chunksize=max(1, min(8, len(tasks) // (4 * jobs))))
-        for _, answer in zip(progress(tasks, "tests decided"), results, strict=True):
+        for _, answer in zip(progress(tasks, "tests decided", quiet), results, strict=True):
             yield answer
 
 

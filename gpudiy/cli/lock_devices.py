@@ -54,7 +54,7 @@ class Experiment:
         return [s for s in self.sightings if s.case.lock is lock and s.case.question is question and s.device == device]
 
     @staticmethod
-    def run(devices: Sequence[str], locks: Sequence[Lock], iterations: int, seed: int) -> Experiment:
+    def run(devices: Sequence[str], locks: Sequence[Lock], iterations: int, seed: int, quiet: bool) -> Experiment:
         """Run one test for each way in which threads can stand to one another, on every device."""
         experiment = Experiment(tuple(devices))
         if not devices:
@@ -65,10 +65,10 @@ class Experiment:
             check_kind(device)
         wanted = [(case, made.test) for lock in locks for case in _plain_cases(lock) if (made := lock_test(case))]
         for device in devices:
-            experiment._run_on(device, wanted, iterations, seed)
+            experiment._run_on(device, wanted, iterations, seed, quiet)
         return experiment
 
-    def _run_on(self, device: str, wanted: list[tuple[Case, Test]], iterations: int, seed: int) -> None:
+    def _run_on(self, device: str, wanted: list[tuple[Case, Test]], iterations: int, seed: int, quiet: bool) -> None:
         from gpudiy.cli.run import OPENER
         from gpudiy.cli.run_output import RunProgress
         from gpudiy.devices.opening import UnknownDevice
@@ -76,7 +76,7 @@ class Experiment:
         from gpudiy.devices.settings import RunSettings
         from gpudiy.devices.worker import WorkerFailure
 
-        progress = RunProgress(len(wanted), iterations, quiet=False)
+        progress = RunProgress(len(wanted), iterations, quiet)
         settings = RunSettings(iterations=iterations, seed=seed)
         try:
             with Runner(device, OPENER, progress.tell) as runner:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from gpudiy.locks.source import Reading
 
 EPILOG = """\
-A repair is a smallest set of fences, stronger orders, wider scopes and atomics in the place of plain accesses after which
-all models forbid every outcome in question; nothing weaker does. The cheapest comes first: cta before gpu before sys,
-acq_rel before sc. The mended source is read, compiled and checked again before it is shown. A model that knows no orders
-of accesses is given fences only.
+A repair is a smallest set of fences, stronger orders, wider scopes and atomics in the place of plain accesses after
+which all models forbid every outcome in question; nothing weaker does. The cheapest comes first: cta before gpu before
+sys, acq_rel before sc. The mended source is read, compiled and checked again before it is shown. A model that knows no
+orders of accesses is given fences and atomics only.
 
 exit code: 0 nothing is wrong, 1 something is, 2 bad input, 3 the compiler is not there"""
 
@@ -30,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_model_argument(parser)
     parser.add_argument("--most", type=positive, default=3, metavar="N", help="repairs to show (default: 3)")
     parser.add_argument("--json", action="store_true", help="a JSON line for each repair")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
 
@@ -43,7 +44,9 @@ def run(arguments: Namespace) -> int:
         models = models_of(arguments)
         reading = reading_of(arguments)
         lock = load_lock(arguments.lock, reading)
-        repairer = Repairer(lock, models, watch=partial(stream_progress, what="repairs looked at"))
+        repairer = Repairer(
+            lock, models, watch=partial(stream_progress, what="repairs looked at", quiet=arguments.quiet)
+        )
         unsupported = repairer.unsupported()
         if unsupported is not None:
             raise LitmusError(f"{lock.name}: {unsupported}", path=lock.program.path)

@@ -10,10 +10,10 @@ from gpudiy.cli.output import write_whole
 from gpudiy.cli.progress import progress, say
 
 EPILOG = """\
-A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads stand in one warp, in one cta, each in a CTA of one cluster,
-each in a CTA of its own (ctas), or the last in a CTA of its own (mixed). +gs, +sg or +ss say that the lock, the data or
-both are in shared space, +retryN that the last thread fails once before it enters, +early that loads inside do not wait
-for the branch before them.
+A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads stand in one warp, in one cta, each in a CTA of one
+cluster, each in a CTA of its own (ctas), or the last in a CTA of its own (mixed). +gs says that the data are in shared
+space, +sg that the lock is, +ss both; +retryN that the last thread fails once before it enters, +early that loads
+inside do not wait for the branch before them.
 
 exit code: 0 done, 2 bad input, 3 the compiler is not there"""
 

@@ -208,7 +208,9 @@ def _kernels(
     for object_type in [""] if first.owner is None else [first.owner, f"{first.owner}*"]:
         parameters = {OBJECT: object_type} if object_type else {}
         access = "" if not object_type else f"{OBJECT}->" if object_type.endswith("*") else f"{OBJECT}."
-        calls = [f"{access}{function.name}({', '.join(_arguments(function, first, parameters))})" for function in functions]
+        calls = [
+            f"{access}{function.name}({', '.join(_arguments(function, first, parameters))})" for function in functions
+        ]
         listed = ", ".join(f"{type} {name}" for name, type in parameters.items())
         kernel = f'\nextern "C" __global__ void {KERNEL}({listed}) {{ {_body(calls, first, hole)} }}\n'
         yield Probe(filled + kernel, tuple("lock" if name == OBJECT else name for name in parameters), entry, exit)

@@ -11,9 +11,9 @@ DONE = ("ret", "exit")
 
 
 class Flow:
-    """The successors of every statement. Edges that close a loop are left out of `joins`: an attempt that fails is over.
+    """The successors of every statement. The number after the last one stands for the end.
 
-    The number after the last statement stands for the end.
+    To `join`, edges that close a loop lead to the end: an attempt that fails is over.
     """
 
     def __init__(self, program: Program) -> None:

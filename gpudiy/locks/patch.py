@@ -23,8 +23,10 @@ BUILTINS = {
     "cas": r"__nv_atomic_compare_exchange(?:_n)?", "exch": r"__nv_atomic_exchange(?:_n)?",
     "add": r"__nv_atomic_(?:fetch_)?add", "ld": r"__nv_atomic_load(?:_n)?", "st": r"__nv_atomic_store(?:_n)?",
 }  # fmt: skip
-INTRINSICS = {"cas": "atomicCAS", "exch": "atomicExch", "add": "atomicAdd", "inc": "atomicInc", "dec": "atomicDec",
-              "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor"}  # fmt: skip
+INTRINSICS = {
+    "cas": "atomicCAS", "exch": "atomicExch", "add": "atomicAdd", "inc": "atomicInc", "dec": "atomicDec",
+    "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor",
+}  # fmt: skip
 ANY_FENCE = re.compile(r"__threadfence(?:_block|_system)?\s*\(\s*\)|__nv_atomic_thread_fence\s*\([^)]*\)")
 STORE = re.compile(r"(\*\s*)?([A-Za-z_][\w.\[\]>-]*)\s*=\s*([^=;][^;]*)")
 LOAD = re.compile(r"\*\s*(?:\(\s*(?:const\s+)?volatile\b[^)]*\)\s*)?(&?[A-Za-z_][\w.>-]*)")

@@ -13,7 +13,7 @@ HOLE = ("critical", "section")
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One PTX statement; `line` and `column` are its place in the source that a person wrote, 0 if it has none there."""
+    """One PTX statement; `line` and `column` are its place in the source that a person wrote, 0 if it has none."""
 
     opcode: tuple[str, ...]
     operands: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class SharedVariable:
-    """A variable that the code names: where it lives, and what it holds before anybody took the lock, if that is said."""
+    """A variable that the code names: where it lives, and what it holds while the lock is free, if that is said."""
 
     space: Space | None = None
     initial: int | None = None

@@ -69,6 +69,6 @@ def _complaint(log: str, source: str, path: str) -> LitmusError:
     text = source.split("\n")[line - 1] if line <= source.count("\n") + 1 else ""
     column = len(text) - len(text.lstrip()) + 1
     hint = None
-    if "cannot open source file" in match[2]:
+    if "open source file" in match[2]:
         hint = "name the folder it is in: -I FOLDER"
     return source_error(path, source, f"the compiler says: {match[2]}", line, column, hint)

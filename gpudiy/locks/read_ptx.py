@@ -54,7 +54,7 @@ def compiled_program(ptx: str, path: str, source: str, names: tuple[str, ...], k
 
 
 def read_ptx(text: str, path: str, names: Pair) -> Program:
-    """The program of a PTX file: a function with a hole, or a function that takes the lock and one that gives it back."""
+    """The program of a PTX file: a function with a hole, or one that takes the lock and one that gives it back."""
     bodies = list(_bodies(text, compiled=False))
     with_hole = [body for body in bodies if any(statement.opcode == HOLE for statement in body.statements)]
     if len(with_hole) > 1:

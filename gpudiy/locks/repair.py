@@ -8,6 +8,7 @@ a refuted one is not tried, what is stronger than a good one is not minimal.
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -61,7 +62,8 @@ class Change:
                 else "after the critical section" if at == program.hole + 1 else f"before `{statement.text}`"
             )  # fmt: skip
             return f"{place}{fence} {where}"
-        return f"{place}`{statement.text}` becomes `{strengthened(statement, self.strength).text}`"
+        new = re.sub(r"%gpudiy\d+", "_", strengthened(statement, self.strength).text)  # a result nobody wants
+        return f"{place}`{statement.text}` becomes `{new}`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,8 @@ class Repairer:
         nothing: Choice = (None,) * len(sites)
         if self.holds(self.lock):
             return [Repair((), self.lock)]
-        strongest = tuple(site.options[-1] for site in sites)
-        if not sites or not self._good(sites, strongest):
-            return []
         good: list[Choice] = []
-        bad: list[Choice] = [nothing]
+        bad = [self._raised(sites, nothing)]
         for chosen in self.watch(_by_cost(sites)):
             if len(good) == most:
                 break

@@ -1,4 +1,4 @@
-"""How strong fences and accesses are, and what more strength costs: cta < gpu < sys, relaxed < acquire, acq_rel < sc."""
+"""How strong fences and accesses are, and what strength costs: cta < gpu < sys, relaxed < acquire, acq_rel < sc."""
 
 from __future__ import annotations
 

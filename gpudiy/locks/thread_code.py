@@ -252,7 +252,7 @@ def given_number(name: str, given: Mapping[str, int], thread: int) -> int:
 
 
 def normal_opcode(words: tuple[str, ...], shared: bool) -> tuple[str, ...]:
-    """One spelling of what is the same to a model; weak accesses of global memory go to L2, as those of the literature."""
+    """One spelling of what is the same to a model; weak accesses of global memory go to L2, as in the literature."""
     kind = words[0]
     signed = kind in SIGNED or not any(word in UNSIGNED_ATOMICS for word in words)
     words = tuple(f"{word[0]}32" if re.fullmatch("[sub](8|16)", word) else word for word in words)

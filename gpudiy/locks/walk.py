@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.instruction import AluOperation, AtomicOperation, Comparison
+from gpudiy.locks.arithmetic import TYPE, result_of, widened
 from gpudiy.locks.flow import Flow
-from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, Path, Step
+from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, Path
 from gpudiy.locks.program import HOLE, Program
 from gpudiy.locks.value import (
     TRUE,
@@ -21,78 +21,43 @@ from gpudiy.locks.value import (
     Place,
     Read,
     Value,
-    comparing,
     compute,
-    joined,
     negated,
     opaque_in,
     rebuilt,
 )
+from gpudiy.locks.variable_names import PLACE, VariableNames
+from gpudiy.locks.walk_state import WalkState
 from gpudiy.models.trace import modified
 
 MOST_ROUNDS = 1  # times a path goes back: one failed attempt
 MOST_PATHS = 400
 MOST_STATEMENTS = 1000  # of one run with known memory
 NOTHING = ("nanosleep", "pragma", "prefetch", "prefetchu", "discard")  # say nothing about memory order
-COPIES = ("cvta", "mov")
 UNSUPPORTED = ("call", "trap", "brx", "bar", "barrier", "brkpt", "mbarrier", "cp", "elect", "griddepcontrol")
 LOCAL = "%local"
 SPACES = ("global", "shared", "shared::cta", "param", "local", "const")
 NUMBERED = ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid")
 COUNTED = re.compile(r"%n(tid|ctaid)\.[xyz]\Z")
-PLACE = re.compile(r"\[\s*([\w$%.]+)\s*(?:\+\s*(-?\w+))?\s*\]\Z")
-TYPE = re.compile(r"([subf])(8|16|32|64)\Z")
-COMPARISONS = {comparison.value: comparison for comparison in Comparison} | {
-    "lo": Comparison.LT, "ls": Comparison.LE, "hi": Comparison.GT, "hs": Comparison.GE,
-}  # fmt: skip
-ALU = {operation.value: operation for operation in AluOperation}
-
-
-@dataclass(slots=True)
-class _State:
-    """One way through the program, so far."""
-
-    position: int = 0
-    registers: dict[str, Value] = field(default_factory=dict)
-    local: dict[Value, Value] = field(default_factory=dict)
-    facts: dict[Comparing, int] = field(default_factory=dict)  # what was decided, and at which step
-    known: dict[Read, Value] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    regions: list[tuple[int, int]] = field(default_factory=list)  # where it ends, the decision it hangs on
-    trace: list[int] = field(default_factory=list)
-    rounds: int = 0
-    reads: int = 0
-    values: list[int] = field(default_factory=list)
-    memory: dict[str, int] | None = None
-    held: dict[str, int] | None = None
-    given: dict[str, int] = field(default_factory=dict)
-
-    def copy(self) -> _State:
-        return replace(
-            self, registers=dict(self.registers), local=dict(self.local), facts=dict(self.facts),
-            known=dict(self.known), steps=list(self.steps), regions=list(self.regions), trace=list(self.trace),
-            values=list(self.values), memory=None if self.memory is None else dict(self.memory), given=dict(self.given),
-        )  # fmt: skip
-
-    @property
-    def guard(self) -> int | None:
-        return self.regions[-1][1] if self.regions else None
 
 
 class Walker:
-    """Walks through one program. `variables` learns the name of every variable on the way, with its width."""
+    """Walks through one program. `names` learns every variable on the way."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
         self.flow = Flow(program)
-        self.variables: dict[str, int] = {}
-        self.named: dict[Place, str] = {}
-        self.pointers = self._pointers()
+        self.names = VariableNames(program)
+
+    @property
+    def variables(self) -> dict[str, int]:
+        """Every variable that was met, and its width in bits."""
+        return self.names.variables
 
     def paths(self) -> list[Path]:
         """All paths with at most one failed attempt, also those that end without entering; the shortest first."""
         found: list[Path] = []
-        waiting = [_State()]
+        waiting = [WalkState()]
         while waiting:
             state = waiting.pop()
             ended = False
@@ -113,7 +78,7 @@ class Walker:
         """The path of a thread that runs alone, from this memory; None if it never enters. Numbers it is given and
         that nobody chose are chosen so that it enters.
         """
-        waiting = [_State(memory=dict(memory), given={**given, "%thread": thread})]
+        waiting = [WalkState(memory=dict(memory), given={**given, "%thread": thread})]
         for _ in range(MOST_PATHS):
             if not waiting:
                 break
@@ -125,7 +90,7 @@ class Walker:
                 return self._path(state)
         return None
 
-    def _path(self, state: _State) -> Path:
+    def _path(self, state: WalkState) -> Path:
         hole = next((index for index, at in enumerate(state.trace) if at == self.program.hole), None)
         memory = () if state.memory is None else tuple(state.memory.items())
         given = tuple((name, value) for name, value in state.given.items() if not name.startswith("%"))
@@ -140,7 +105,7 @@ class Walker:
             given,
         )
 
-    def _step(self, state: _State) -> Iterator[_State]:
+    def _step(self, state: WalkState) -> Iterator[WalkState]:
         """The states after the next statement: none if the path is given up."""
         position = state.position
         statement = self.program.statements[position]
@@ -162,7 +127,7 @@ class Walker:
         for way, taken in self._decided(state, predicate, position, end):
             yield from self._go(way, self._execute(way, position) if taken else position + 1)
 
-    def _select(self, state: _State, position: int) -> Iterator[_State]:
+    def _select(self, state: WalkState, position: int) -> Iterator[WalkState]:
         """A choice between two values: whatever comes after it may hang on it."""
         destination, *operands = self.program.statements[position].operands
         one, other, predicate = (self._value(state, operand, position) for operand in operands)
@@ -170,7 +135,7 @@ class Walker:
             way.registers[destination] = one if taken else other
             yield from self._go(way, position + 1)
 
-    def _go(self, state: _State, target: int) -> Iterator[_State]:
+    def _go(self, state: WalkState, target: int) -> Iterator[WalkState]:
         if (state.position, target) in self.flow.back_edges and state.memory is None:
             state.rounds += 1
             if state.rounds > MOST_ROUNDS + (self.program.hole in state.trace):
@@ -178,7 +143,7 @@ class Walker:
         state.position = target
         yield state
 
-    def _execute(self, state: _State, position: int) -> int:
+    def _execute(self, state: WalkState, position: int) -> int:
         """Do what the statement does; the position of the next one."""
         statement = self.program.statements[position]
         kind = statement.kind
@@ -203,7 +168,7 @@ class Walker:
         text = self.program.statements[position].text
         return self.program.error_at(position, f"unsupported instruction `{text}` in a lock")
 
-    def _decided(self, state: _State, predicate: Value, position: int, end: int) -> Iterator[tuple[_State, bool]]:
+    def _decided(self, state: WalkState, predicate: Value, position: int, end: int) -> Iterator[tuple[WalkState, bool]]:
         """The ways on: with the predicate true, with it false, or the one that what is known leaves."""
         predicate = rebuilt(predicate, lambda leaf: self._leaf(state, leaf))
         if isinstance(predicate, Number):
@@ -220,18 +185,18 @@ class Walker:
         opaque = opaque_in(predicate)
         if opaque is not None or not isinstance(predicate, Comparing):
             raise self._unsupported(opaque.position if opaque is not None else position)
-        truth = self._truth(state, predicate)
-        for wanted in (True, False) if truth is None else (truth,):
-            way = state.copy() if truth is None and wanted else state
+        known = self._truth(state, predicate)
+        for wanted in (True, False) if known is None else (known,):
+            way = state.copy() if known is None and wanted else state
             self._decide(way, predicate if wanted else _contrary(predicate), position, end)
             yield way, wanted
 
-    def _leaf(self, state: _State, leaf: Value) -> Value:
+    def _leaf(self, state: WalkState, leaf: Value) -> Value:
         if isinstance(leaf, Given) and leaf.name in state.given:
             return Number(state.given[leaf.name])
         return leaf
 
-    def _truth(self, state: _State, predicate: Comparing) -> bool | None:
+    def _truth(self, state: WalkState, predicate: Comparing) -> bool | None:
         if predicate in state.facts:
             return True
         if _contrary(predicate) in state.facts:
@@ -239,7 +204,7 @@ class Walker:
         known = rebuilt(predicate, lambda leaf: state.known.get(leaf, leaf) if isinstance(leaf, Read) else leaf)
         return bool(known.value) if isinstance(known, Number) else None
 
-    def _decide(self, state: _State, true: Comparing, position: int, end: int) -> None:
+    def _decide(self, state: WalkState, true: Comparing, position: int, end: int) -> None:
         """Go on where this comparison is true."""
         at = state.facts.get(true)
         if at is None:
@@ -253,17 +218,17 @@ class Walker:
             self._choose(state, true)
         state.regions.append((end, at))
 
-    def _choose(self, state: _State, true: Comparing) -> None:
+    def _choose(self, state: WalkState, true: Comparing) -> None:
         """Give the thread a number that makes a comparison true."""
         for side, other in ((true.left, true.right), (true.right, true.left)):
             if isinstance(side, Given) and isinstance(other, Number):
                 for number in (other.value, other.value + 1, other.value - 1):
-                    known = {side: Number(number)}
+                    known: dict[Value, Value] = {side: Number(number)}
                     if rebuilt(true, lambda leaf: known.get(leaf, leaf)) == TRUE:  # noqa: B023
                         state.given[side.name] = number
                         return
 
-    def _access(self, state: _State, position: int) -> None:
+    def _access(self, state: WalkState, position: int) -> None:
         statement = self.program.statements[position]
         kind = statement.kind
         operands = list(statement.operands)
@@ -283,10 +248,10 @@ class Walker:
             return
         if not isinstance(place, Place):
             raise self.program.error_at(position, f"`{statement.text}` goes to an address that is not known")
-        if destination in self.pointers and kind == "ld" and bits == 64:
-            state.registers[destination] = Place(f"{self._name(place, 64)}_to")
+        if destination in self.names.pointers and kind == "ld" and bits == 64:
+            state.registers[destination] = Place(f"{self.names.name(place, 64)}_to")
             return
-        variable = self._name(place, bits, position)
+        variable = self.names.name(place, bits, position)
         opcode = tuple(word for word in statement.opcode if word not in SPACES)
         read = None
         if destination is not None:
@@ -298,7 +263,7 @@ class Walker:
             self._perform(state, position, variable, sources, destination)
 
     def _perform(
-        self, state: _State, position: int, variable: str, sources: tuple[Value, ...], destination: str | None
+        self, state: WalkState, position: int, variable: str, sources: tuple[Value, ...], destination: str | None
     ) -> None:
         """What the access does to known memory."""
         assert state.memory is not None
@@ -321,14 +286,14 @@ class Walker:
             state.values.append(old)
             state.registers[destination] = Number(old)
 
-    def _parameter(self, state: _State, name: str, offset: int, destination: str | None) -> None:
+    def _parameter(self, state: WalkState, name: str, offset: int, destination: str | None) -> None:
         called = self.program.parameters.get(name, name)
         called = f"{called}_{offset}" if offset else called
         assert destination is not None
-        state.registers[destination] = Place(called) if destination in self.pointers else Given(called)
+        state.registers[destination] = Place(called) if destination in self.names.pointers else Given(called)
 
     def _local(
-        self, state: _State, position: int, place: Place, destination: str | None, sources: tuple[Value, ...]
+        self, state: WalkState, position: int, place: Place, destination: str | None, sources: tuple[Value, ...]
     ) -> None:
         if self.program.statements[position].kind not in ("ld", "st"):
             raise self._unsupported(position)
@@ -337,34 +302,15 @@ class Walker:
         else:
             state.registers[destination] = state.local.get(place.offset, Opaque(position, "an unset local variable"))
 
-    def _compute(self, state: _State, position: int) -> None:
+    def _compute(self, state: WalkState, position: int) -> None:
         statement = self.program.statements[position]
         if not statement.operands:
             raise self._unsupported(position)
         destination, *operands = statement.operands
         values = tuple(self._value(state, operand, position) for operand in operands)
-        state.registers[destination] = self._result(position, values)
+        state.registers[destination] = result_of(statement, position, values)
 
-    def _result(self, position: int, values: tuple[Value, ...]) -> Value:
-        """What an instruction on registers gives."""
-        statement = self.program.statements[position]
-        kind, words = statement.kind, statement.opcode[1:]
-        if kind in COPIES:
-            return values[0]
-        if "pred" in words and kind in ("and", "or", "not"):
-            return negated(values[0]) if kind == "not" else joined(kind == "and", *values)
-        types = [_widened(word) for word in words if TYPE.match(word) and word[0] != "f"]
-        plain = [word for word in words if word != "lo"]
-        if kind == "setp" and len(words) == 2 and words[0] in COMPARISONS and types:
-            return comparing(COMPARISONS[words[0]], types[0], *values)
-        if kind == "mad" and "lo" in words and types and len(values) == 3:
-            product = compute(AluOperation.MUL, types[0], values[:2])
-            return compute(AluOperation.ADD, types[0], (product, values[2]))
-        if kind in ALU and kind != "selp" and len(types) == len(plain) and len(values) == ALU[kind].arity:
-            return compute(ALU[kind], types[0], values, types[1] if kind == "cvt" else None)
-        return Opaque(position, ".".join(statement.opcode), values)
-
-    def _value(self, state: _State, operand: str, position: int) -> Value:
+    def _value(self, state: WalkState, operand: str, position: int) -> Value:
         if operand in state.registers:
             return state.registers[operand]
         if re.match(r"-?\d", operand):
@@ -392,46 +338,7 @@ class Walker:
         return max(32, int(found[-1][2]))
 
     def _type(self, position: int) -> ScalarType:
-        return _widened(next(word for word in self.program.statements[position].opcode if TYPE.match(word)))
-
-    def _name(self, place: Place, bits: int, position: int | None = None) -> str:
-        """What the variable at an address is called."""
-        if place not in self.named:
-            base = place.variable
-            if place.offset == Number(0):
-                name = base
-            elif isinstance(place.offset, Number):
-                name = f"{base}_{place.offset.value}"
-            else:
-                others = sum(known.variable == base for known in self.named)
-                name = f"{base}_at{others or ''}"
-            self.named[place] = re.sub(r"\W", "_", name)
-        name = self.named[place]
-        known = self.variables.setdefault(name, bits)
-        if known != bits and position is not None:
-            problem = f"{name} is accessed both as {known} and as {bits} bits"
-            raise self.program.error_at(position, problem)
-        return name
-
-    def _pointers(self) -> frozenset[str]:
-        """The registers that addresses are made of."""
-        found = {
-            match[1] for statement in self.program.statements for operand in statement.operands
-            if (match := PLACE.match(operand)) and "param" not in statement.opcode
-        }  # fmt: skip
-        changed = True
-        while changed:
-            before = len(found)
-            for statement in self.program.statements:
-                if statement.kind in ("add", "sub", "cvta", "mov") and statement.operands[0] in found:
-                    found.add(statement.operands[1])  # the base of an address stands first, its index behind it
-            changed = len(found) > before
-        return frozenset(found)
-
-
-def _widened(word: str) -> ScalarType:
-    """A type of at least 32 bits: how narrow a flag is does not matter to a model."""
-    return ScalarType(f"{word[0]}{max(32, int(word[1:]))}")
+        return widened(next(word for word in self.program.statements[position].opcode if TYPE.match(word)))
 
 
 def _contrary(predicate: Comparing) -> Comparing:
