@@ -37,6 +37,7 @@ bench: $(READY)
 	$(BIN)/python bench/litmus.py
 	$(BIN)/python bench/diy.py
 	$(BIN)/python bench/models.py
+	$(BIN)/python bench/build.py
 
 clean:
 	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

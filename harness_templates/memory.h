@@ -29,20 +29,11 @@ INLINE u64 got(GLOBAL const u8 *place, u32 wide)
     return wide ? *(GLOBAL const u64 *)place : *(GLOBAL const u32 *)place;
 }
 
-INLINE u64 got_row(GLOBAL const u8 *results, u32 wide, u32 row, u32 instances, u32 instance)
+// The results of an instance stand side by side.
+INLINE u64 got_result(GLOBAL const Launch *launch, GLOBAL const u8 *results, u32 instance, u32 row)
 {
-    const u64 at = (u64)row * instances + instance;
-    return wide ? ((GLOBAL const u64 *)results)[at] : ((GLOBAL const u32 *)results)[at];
-}
-
-INLINE void put_row(GLOBAL u8 *results, u32 wide, u32 row, u32 instances, u32 instance, u64 value)
-{
-    const u64 at = (u64)row * instances + instance;
-    if (wide) {
-        ((GLOBAL u64 *)results)[at] = value;
-    } else {
-        ((GLOBAL u32 *)results)[at] = (u32)value;
-    }
+    const u64 at = (u64)instance * launch->rows + row;
+    return launch->wide ? ((GLOBAL const u64 *)results)[at] : ((GLOBAL const u32 *)results)[at];
 }
 
 // Shared variables live in the CTA: every round they are made anew, and what they hold at its end is a result.
@@ -68,7 +59,8 @@ FUNCTION void end_shared(
         if (row != 0 && launch->shared_home[variable] == home) {
             const u32 slot = i / variables;
             const u32 instance = (round * launch->batch + slot / teams) * launch->teams + first_team + slot % teams;
-            put_row(results, launch->wide, row - 1, launch->instances, instance, shared[i * launch->shared_stride]);
+            const u64 at = ((u64)instance * launch->rows + row - 1) * (launch->wide ? 8 : 4);
+            put(results + at, launch->wide, shared[i * launch->shared_stride]);
         }
     }
     group_barrier();

@@ -11,7 +11,7 @@ INLINE u64 observed(
     const u32 source = launch->sources[k];  // 1 + a row of results, or 0x100 + a variable
     u64 value;
     if (source < 0x100) {
-        value = got_row(results, launch->wide, source - 1, launch->instances, instance);
+        value = got_result(launch, results, instance, source - 1);
     } else {
         value = got(locations + location_offset(launch, instance, source - 0x100), launch->wide);
     }

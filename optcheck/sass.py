@@ -125,8 +125,13 @@ class SassInstruction:
     operands: tuple[Operand, ...]
 
     @cached_property
+    def never(self) -> bool:
+        """`@!PT`: the assembler puts four `@!PT LDS RZ, [RZ]` before the fences of a function; none of them runs."""
+        return self.guard is not None and self.guard.negated and self.guard.name in TRUE
+
+    @cached_property
     def touch(self) -> Touch | None:
-        return TOUCHES.get(self.opcode)
+        return None if self.never else TOUCHES.get(self.opcode)
 
     @cached_property
     def space(self) -> str:

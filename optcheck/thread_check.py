@@ -17,6 +17,8 @@ Shown = Callable[[int], str]  # from the index of an instruction of the thread t
 INVALIDATE = "CCTL.IVALL"
 AGGREGATION = frozenset({"VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "SHFL"})
 
+ESCORT = "MEMBAR.ALL.CTA"
+
 
 class ThreadCheck:
     """`links` are the instructions of the accesses that were found, by position."""
@@ -415,10 +417,20 @@ def _same_fences(wanted: list[str], has: list[str], open_end: bool) -> bool:
     if INVALIDATE in wanted and INVALIDATE not in has:
         return False
     one = sorted(word for word in wanted if word != INVALIDATE)
-    other = sorted(word for word in has if word != INVALIDATE)
+    other = sorted(word for word in _without_escorts(wanted, has) if word != INVALIDATE)
     if not open_end:
         return one == other
     return all(other.count(word) >= one.count(word) for word in one)
+
+
+def _without_escorts(wanted: list[str], has: list[str]) -> list[str]:
+    """From sm_90 on, code that will be linked has a fence of the CTA before each wider one: it adds nothing to it."""
+    kept = list(has)
+    for at in reversed(range(len(has) - 1)):
+        wider = has[at + 1].startswith("MEMBAR.") and not has[at + 1].endswith(".CTA")
+        if has[at] == ESCORT and wider and kept.count(ESCORT) > wanted.count(ESCORT):
+            del kept[at]
+    return kept
 
 
 def _listed(words: list[str]) -> str:

@@ -17,6 +17,7 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
     "optcheck": "prove from SASS that compiled tests still are the tests",
 }
 SUBVERBS = {

@@ -1,8 +1,8 @@
 """From a test, an incantation and the limits of a device to a `Plan`: how many CTAs, threads, teams and instances.
 
-At every level of the scope tree units are dealt out to teams: a team has one unit for each place an instance
-needs there, the unit number u plays place u // teams for team u % teams. So units far apart work together, each instance has every
-role exactly once, and two roles never fall on one thread.
+At every level of the scope tree units are dealt out to teams: a team has one unit for each place an instance needs
+there, the unit number u plays place u // teams for team u % teams. So units far apart work together, each instance has
+every role exactly once, and two roles never fall on one thread.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def plan_launch(shape: Shape, incantation: Incantation, limits: Limits, iteratio
         shared_stride,
         8 * shared_stride * len(shape.shared) * warp_teams * lane_teams * batch,
         DEFAULT_SLOTS,
-        incantation.spin_limit or (1 << 17 if limits.in_sequence else 4096),
+        incantation.spin_limit or (1 << 13 if limits.in_sequence else 4096),
         limits.groups if limits.in_sequence else max(1, limits.groups),
         1 if limits.in_sequence else min(256, limits.group_size),
     )
@@ -224,6 +224,7 @@ def launch_bytes(
             "shared_variables": len(shape.shared),
             "shared_stride": plan.shared_stride,
             "observed": len(shape.observed),
+            "rows": shape.rows,
             "table_slots": plan.table_slots,
             "shuffle_percent": shuffle,
             "barrier_percent": incantation.barrier_percent if incantation.synchronisation else 0,

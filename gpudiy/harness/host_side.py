@@ -39,9 +39,9 @@ LAUNCH_FIELDS = (
     Field("constants", "what the threads store: opaque to the compiler, so that it cannot be folded", CONSTANTS, True),
     Field("initial_address", "1 + the variable whose address it holds instead", VARIABLES),
     Field("masks", "how far each variable is moved among those of other instances", VARIABLES),
-    Field("shared_row", "1 + the row of results for a shared variable, or 0", VARIABLES),
+    Field("shared_row", "1 + which of the results a shared variable is, or 0", VARIABLES),
     Field("shared_home", "the CTA whose threads use a shared variable", VARIABLES),
-    Field("sources", "of each observed value: 1 + its row of results, or 0x100 + its variable", OBSERVED),
+    Field("sources", "of each observed value: 1 + which of the results it is, or 0x100 + its variable", OBSERVED),
     Field("thread_at", "the thread of the test for each place of the scope tree", PLACES),
     Field("seed", "of all random numbers of the launch"),
     Field("rounds", "how often roles are dealt out"),
@@ -68,6 +68,7 @@ LAUNCH_FIELDS = (
     Field("shared_variables", "shared variables"),
     Field("shared_stride", "words of 64 bits from one shared location to the next"),
     Field("observed", "values of an outcome"),
+    Field("rows", "values of an outcome that are results, not locations"),
     Field("table_slots", "outcomes the table holds, a power of two"),
     Field("shuffle_percent", "rounds with shuffled roles"),
     Field("barrier_percent", "rounds in which threads wait for each other"),
@@ -94,7 +95,7 @@ class Buffer:
 BUFFERS = (
     Buffer("launch", "const Launch", "what the launch is told"),
     Buffer("locations", "u8", "the global variables of all instances"),
-    Buffer("results", "u8", "the observed registers and shared variables of all instances, a row each"),
+    Buffer("results", "u8", "the observed registers and shared variables of all instances"),
     Buffer("meetings", "u32", "a word for every meeting of a team"),
     Buffer("scratchpad", "u32", "what is hammered"),
     Buffer("counters", "u32", "the counters below"),
@@ -124,10 +125,10 @@ def pack_launch(values: Mapping[str, int | Sequence[int]]) -> bytes:
         numbers += [0] * ((field.count or 1) - len(numbers))
         mask = (1 << 64) - 1 if field.wide else (1 << 32) - 1
         parts.append(struct.pack(f"<{field.format}", *(number & mask for number in numbers)))
-    return b"".join(parts)
+    return b"".join(parts).ljust(LAUNCH_BYTES, b"\0")
 
 
-LAUNCH_BYTES = sum(struct.calcsize(f"<{field.format}") for field in LAUNCH_FIELDS)
+LAUNCH_BYTES = -(-sum(struct.calcsize(f"<{field.format}") for field in LAUNCH_FIELDS) // 8) * 8
 
 
 @dataclass(frozen=True, slots=True)

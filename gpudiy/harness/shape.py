@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, FinalVariable
-from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import Alu, Barrier, Store, Variable, operands_of
 from gpudiy.litmus.test import Test
 
@@ -68,9 +69,8 @@ class Shape:
         return (self.home(place) * self.warps + place.warp) * self.lanes + place.lane
 
 
-def obstacle_of_shape(test: Test) -> str | None:
+def obstacle_of_shape(test: Test, shape: Shape) -> str | None:
     """Why no harness can run the test, if none can."""
-    shape = shape_of(test)
     for number, most, what in (
         (shape.threads, THREADS, "threads"),
         (len(shape.variables) + len(shape.shared), VARIABLES, "variables"),
@@ -95,7 +95,8 @@ def shape_of(test: Test) -> Shape:
     spaces = {variable.name: variable.space for variable in test.memory_map.variables}
     variables = tuple(name for name, space in spaces.items() if space is Space.GLOBAL)
     shared = tuple(name for name, space in spaces.items() if space is Space.SHARED)
-    types = variable_types(test)
+    uses = memory_uses(test)
+    types = _types(uses)
     observed, rows = _rows(test, variables, types)
     used = [*(types.get(name, ScalarType.S32) for name in variables), *(row.type for row in observed)]
     shape = Shape(
@@ -114,14 +115,12 @@ def shape_of(test: Test) -> Shape:
         any(type.bits == 64 for type in used),
         any(row.type.bits == 64 for row in observed) and _mentions_addresses(test),
     )
-    return _with_homes(test, shape)
+    return _with_homes(uses, shape) if shared else shape
 
 
-def _with_homes(test: Test, shape: Shape) -> Shape:
-    from dataclasses import replace
-
+def _with_homes(uses: Sequence[Use], shape: Shape) -> Shape:
     homes = dict.fromkeys(shape.shared, 0)
-    for use in memory_uses(test):
+    for use in uses:
         for name in use.targets:
             if name in homes:
                 homes[name] = shape.home(shape.places[use.thread])
@@ -154,8 +153,12 @@ def _devices(test: Test) -> tuple[int, ...]:
 
 def variable_types(test: Test) -> dict[str, ScalarType]:
     """The type of each location: the width of its accesses, unsigned if all of them are."""
+    return _types(memory_uses(test))
+
+
+def _types(uses: Sequence[Use]) -> dict[str, ScalarType]:
     types: dict[str, ScalarType] = {}
-    for use in memory_uses(test):
+    for use in uses:
         type = use.instruction.access.type
         for name in use.targets:
             before = types.get(name, type)

@@ -6,7 +6,7 @@ code; in OpenCL, which has no such tables, every test has a kernel of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -27,6 +27,8 @@ from gpudiy.shipped import shipped
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
+
+Rows = list[list[tuple[int, ScalarType]]]
 
 C_TYPES = {"r": "u32", "l": "u64", "h": "u16"}  # of the operands of inline PTX
 
@@ -88,10 +90,10 @@ def obstacle(test: Test, dialect: Dialect) -> str | None:
 
 def play_source(test: Test, dialect: Dialect) -> PlaySource:
     """The code of a test; raises `NotRunnable`."""
-    found = obstacle_of_shape(test) or OBSTACLES[dialect](test)
+    shape = shape_of(test)
+    found = obstacle_of_shape(test, shape) or OBSTACLES[dialect](test)
     if found is not None:
         raise NotRunnable(found)
-    shape = shape_of(test)
     return cuda_play(test, shape) if dialect is Dialect.CUDA else _c11_play(test, shape, dialect)
 
 
@@ -118,14 +120,25 @@ def prelude(dialect: Dialect) -> str:
     return tidy(text)
 
 
+@cache
+def prelude_of_plays() -> str:
+    """What the plays of CUDA need, and no more."""
+    return tidy(
+        template("plays_module.j2").render(
+            launch_fields=LAUNCH_FIELDS, buffers=BUFFERS, counters=COUNTERS, play_extra=", const u64 specification"
+        )
+    )
+
+
 def run_kernel(plays: Sequence[str], dialect: Dialect) -> str:
-    """The table of the tests of a module and the kernel that runs one of them."""
+    """The table of the tests of a module, which may lie in another one, and the kernel that runs one of them."""
     extra = ", specification" if dialect is Dialect.CUDA else ""
     table = template("table.j2").render(plays=plays)
     kernel = template("run.j2").render(
         what="the test of that number",
         kernel="run",
         play="plays[test]",
+        shared="asked",
         extra_parameters=f", const u32 test{', const u64 specification' if extra else ''}",
         extra_arguments=extra,
     )
@@ -176,25 +189,20 @@ def _environment() -> Environment:
 
 def cuda_play(test: Test, shape: Shape) -> PlaySource:
     """The code of a test with its litmus code as inline PTX."""
-    blocks = _blocks(test)
-    constants = tuple(value for block in blocks for value in block.values)
-    if len(constants) > CONSTANTS:
-        raise NotRunnable(f"it stores {len(constants)} constants, a harness takes {CONSTANTS}")
+    blocks = ptx_blocks(test)
+    constants = constants_of(blocks)
     name = play_name(test)
-    roles = cuda_roles(test, shape, blocks, [block_lines(block) for block in blocks])
-    types = [C_TYPES[e.constraint] for block in blocks for e in block.inputs if e.kind is InputKind.VALUE]
-    text = _play(test, shape, name, roles, _text_array(test, name), types, Dialect.CUDA)
+    lines = [[f'    "{line.text}\\n"' for line in block.lines] for block in blocks]
+    roles = cuda_roles(shape, result_rows(test, shape), blocks, lines)
+    text = play_text(
+        _title(test), name, shape, roles, blocks, used_variables(blocks), Dialect.CUDA, _text_array(test, name)
+    )
     return PlaySource(test, shape, name, "run", text, constants, tuple(blocks))
 
 
-def block_lines(block: PtxRole) -> list[str]:
-    return [f'    "{line.text}\\n"' for line in block.lines]
-
-
-def cuda_roles(test: Test, shape: Shape, blocks: Sequence[PtxRole], lines: Sequence[Sequence[str]]) -> list[RoleSource]:
+def cuda_roles(shape: Shape, rows: Rows, blocks: Sequence[PtxRole], lines: Sequence[Sequence[str]]) -> list[RoleSource]:
     """The roles as `asm` statements around the given lines, and what becomes of their results."""
     roles, number = [], 0
-    rows = _rows(test, shape)
     for block, inside in zip(blocks, lines, strict=True):
         names = [f"result_{k}" for k in range(len(block.outputs))]
         outputs = [f'"={output.constraint}"({name})' for output, name in zip(block.outputs, names, strict=True)]
@@ -224,40 +232,59 @@ def cuda_roles(test: Test, shape: Shape, blocks: Sequence[PtxRole], lines: Seque
 
 
 def _c11_play(test: Test, shape: Shape, dialect: Dialect) -> PlaySource:
-    rows = _rows(test, shape)
-    roles = []
+    rows = result_rows(test, shape)
+    roles: list[RoleSource] = []
+    used: set[str] = set()
     for thread in range(len(test.threads)):
         role = c11_role(test, thread)
+        used |= set(role.variables)
         roles.append(RoleSource(thread, (*role.lines, *_stores(shape, rows[thread], role.results))))
     name = play_name(test)
-    text = _play(test, shape, name, roles, "", (), dialect)
+    text = play_text(_title(test), name, shape, roles, (), used, dialect)
     if dialect is Dialect.HOST:
         return PlaySource(test, shape, name, "run", text)
     kernel = name.replace("play", "test")
     text += "\n" + template("run.j2").render(
-        what=_title(test), kernel=kernel, play=name, extra_parameters="", extra_arguments=""
+        what=_title(test),
+        kernel=kernel,
+        play=name,
+        shared="yes" if shape.shared else "no",
+        extra_parameters="",
+        extra_arguments="",
     )
     return PlaySource(test, shape, name, kernel, text)
 
 
-def _play(
-    test: Test,
-    shape: Shape,
+def play_text(
+    title: str,
     name: str,
+    shape: Shape,
     roles: Sequence[RoleSource],
-    text_array: str,
-    constant_types: Sequence[str],
+    blocks: Sequence[PtxRole],
+    used: Collection[str],
     dialect: Dialect,
+    text_array: str = "",
 ) -> str:
+    """The function that plays the roles of a test; `used` are the variables whose addresses they need."""
+    types = [C_TYPES[e.constraint] for block in blocks for e in block.inputs if e.kind is InputKind.VALUE]
     return template("play.j2").render(
-        title=_title(test),
+        title=title,
         text_array=text_array,
         play=name,
-        before=[*_before(shape), *_constants(constant_types)],
-        addresses=_addresses(shape, dialect),
+        before=[*_before(shape, used), *_constants(types)],
+        addresses=_addresses(shape, used, dialect),
         roles=roles,
         after=["slot += nearby_teams;"] if shape.shared else [],
     )
+
+
+def result_rows(test: Test, shape: Shape) -> Rows:
+    """Of each thread: which of the results its observed registers are, in the order of `test.observed`."""
+    rows: Rows = [[] for _ in test.threads]
+    for item, row in zip(test.observed, shape.observed, strict=True):
+        if isinstance(item, FinalRegister) and row.row is not None:
+            rows[item.thread].append((row.row, row.type))
+    return rows
 
 
 def _constants(types: Sequence[str]) -> list[str]:
@@ -281,33 +308,34 @@ def _text_array(test: Test, name: str) -> str:
     return f'extern "C" __device__ const char {name}_text[] =\n{quoted};\n\n'
 
 
-def _blocks(test: Test) -> list[PtxRole]:
+def constants_of(blocks: Sequence[PtxRole]) -> tuple[int, ...]:
+    """What the launch hands to the threads, in the order in which they take it."""
+    constants = tuple(value for block in blocks for value in block.values)
+    if len(constants) > CONSTANTS:
+        raise NotRunnable(f"it stores {len(constants)} constants, a harness takes {CONSTANTS}")
+    return constants
+
+
+def ptx_blocks(test: Test) -> list[PtxRole]:
     try:
         return [ptx_role(test, thread) for thread in range(len(test.threads))]
     except Unrealisable as problem:
         raise NotRunnable(f"P{problem.thread}: {problem}", problem.thread, problem.index) from None
 
 
-def _rows(test: Test, shape: Shape) -> list[list[tuple[int, ScalarType]]]:
-    """Of each thread: the rows of the results its observed registers go to, in the order of `test.observed`."""
-    rows: list[list[tuple[int, ScalarType]]] = [[] for _ in test.threads]
-    for item, row in zip(test.observed, shape.observed, strict=True):
-        if isinstance(item, FinalRegister) and row.row is not None:
-            rows[item.thread].append((row.row, row.type))
-    return rows
+def used_variables(blocks: Sequence[PtxRole]) -> set[str]:
+    return {entry.variable for block in blocks for entry in block.inputs if entry.variable}
 
 
-def _before(shape: Shape) -> list[str]:
+def _before(shape: Shape, used: Collection[str]) -> list[str]:
     """What is the same for all instances of a batch."""
-    lines = []
+    lines = ["const u32 pitch = launch->pitch;"] if any(name in used for name in shape.variables) else []
     for number, name in enumerate(shape.variables):
+        if name not in used:
+            continue
         lines.append(f"const u32 mask_{variable_name(name)} = launch->masks[{number}];")
-        offset = f" + {number} * launch->location_bytes" if number else ""
+        offset = f" + {number} * (u64)launch->location_bytes" if number else ""
         lines.append(f"const u64 base_{variable_name(name)} = (u64)locations{offset};")
-    word = "u64" if shape.wide else "u32"
-    for row in (row.row for row in shape.observed if row.row is not None):
-        offset = f" + (u64){row} * launch->instances" if row else ""
-        lines.append(f"GLOBAL {word} *const row_{row} = (GLOBAL {word} *)results{offset};")
     if shape.shared:
         lines.append("const u32 nearby_teams = launch->warp_teams * launch->lane_teams;")
         lines.append("const u32 shared_stride = launch->shared_stride;")
@@ -315,21 +343,26 @@ def _before(shape: Shape) -> list[str]:
     return lines
 
 
-def _addresses(shape: Shape, dialect: Dialect) -> list[str]:
+def _addresses(shape: Shape, used: Collection[str], dialect: Dialect) -> list[str]:
     lines = []
-    for name in map(variable_name, shape.variables):
+    for name in (variable_name(name) for name in shape.variables if name in used):
         lines.append(f"const u64 at_{name} = base_{name} + (u64)(instance ^ mask_{name}) * pitch;")
     for number, name in enumerate(map(variable_name, shape.shared)):
+        if shape.shared[number] not in used:
+            continue
         place = f"shared + (slot * {len(shape.shared)} + {number}) * shared_stride"
         if dialect is Dialect.CUDA:
             lines.append(f"const u32 at_{name} = (u32)__cvta_generic_to_shared({place});")
         else:
             lines.append(f"const u64 at_{name} = (u64)({place});")
+    if shape.rows:
+        word = "u64" if shape.wide else "u32"
+        lines.append(f"GLOBAL {word} *const result = (GLOBAL {word} *)results + (u64)instance * {shape.rows};")
     return lines
 
 
 def _stores(shape: Shape, rows: Sequence[tuple[int, ScalarType]], names: Sequence[str]) -> list[str]:
     return [
-        f"row_{row}[instance] = ({'u32' if type is ScalarType.PRED else f'u{type.bits}'}){name};"
+        f"result[{row}] = ({'u32' if type is ScalarType.PRED else f'u{type.bits}'}){name};"
         for (row, type), name in zip(rows, names, strict=True)
     ]

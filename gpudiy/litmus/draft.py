@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import TypeVar
@@ -37,6 +38,9 @@ AnyTerm = TypeVar("AnyTerm", bound=Term)
 ASKED = ("condition", "filter", "locations")
 NO_TYPES = RegisterTypes()
 NOTHING = Declarations((), (), (), {}, False)
+
+# What somebody else found wrong with the test at hand, to be told with its place in the text.
+OBJECTION: ContextVar[InvalidTest | None] = ContextVar("OBJECTION", default=None)
 
 
 @dataclass(slots=True)
@@ -99,7 +103,10 @@ class Draft:
             locations=locations,
         )
         try:
-            return build(memory_map=self.memory_map)
+            built: Test = build(memory_map=self.memory_map)
+            if (objection := OBJECTION.get()) is not None:
+                raise objection
+            return built
         except InvalidTest as invalid:
             if lenient_map and (test := self._symbolic(build)) is not None:
                 return test

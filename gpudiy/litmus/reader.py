@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.litmus.draft import OBJECTION
+from gpudiy.litmus.errors import InvalidTest, LitmusError, near_name
 from gpudiy.litmus.read_dat3m import read_dat3m
 from gpudiy.litmus.read_gpu_ptx import read_gpu_ptx
 from gpudiy.litmus.source_text import COMMENT, SourceText
@@ -50,6 +52,33 @@ def read_each(text: str, path: str = "<text>") -> Iterator[Test | LitmusError]:
             inner = [header for header in _headers(piece) if _bare(piece[:header]).strip()]
             if inner:  # a test without threads hides the header of the next one
                 yield _attempt(piece[inner[-1] :], path, line + piece.count("\n", 0, inner[-1]))
+
+
+class Piece(NamedTuple):
+    """The text of one test, not yet read, and the line of its file on which it starts."""
+
+    text: str
+    path: str = "<text>"
+    line: int = 1
+
+    def read(self) -> Test | LitmusError:
+        """The test, or what is wrong with it."""
+        return _attempt(self.text, self.path, self.line)
+
+    def objected(self, objection: InvalidTest) -> LitmusError:
+        """What a later stage found wrong with the test, with its place in the text."""
+        token = OBJECTION.set(objection)
+        try:
+            found = self.read()
+        finally:
+            OBJECTION.reset(token)
+        return found if isinstance(found, LitmusError) else objection
+
+
+def pieces(text: str, path: str = "<text>") -> list[Piece]:
+    """The tests of a text, each on its own, for somebody else to read."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    return [Piece(piece, path, line) for piece, line in _split(text)]
 
 
 def _attempt(text: str, path: str, line: int) -> Test | LitmusError:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.reader import decode, read_each, read_tests
+from gpudiy.litmus.reader import Piece, decode, pieces, read_each, read_tests
 from gpudiy.litmus.test import Test
 
 SUFFIX = ".litmus"
@@ -35,6 +35,11 @@ def load_each(source: str) -> Iterator[Test | LitmusError]:
         yield error
         return
     yield from read_each(text, path)
+
+
+def load_pieces(source: str) -> list[Piece]:
+    """The tests of one file or of standard input, not yet read; raises `LitmusError` where there is no text."""
+    return pieces(*_text(source))
 
 
 def _text(source: str) -> tuple[str, str]:

@@ -26,7 +26,7 @@ class Liveness:
 
     meetings: int = 0  # meetings of all threads of an instance that came about
     timeouts: int = 0  # meetings given up by somebody
-    overlaps: int = 0  # instances in which threads were seen running at the same time
+    overlaps: int = 0  # runs of `meet_every` instances in which all threads were seen running at the same time
     stress_accesses: int = 0  # accesses made by stressing threads
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,28 +30,32 @@ class HostModule:
         self.plays = plays
 
     def run(
-        self, number: int, incantation: Incantation, seed: int = 1, limits: Limits = SMALL, **changes: int
+        self,
+        number: int,
+        incantation: Incantation,
+        seed: int = 1,
+        limits: Limits = SMALL,
+        parts: int | None = None,
+        **changes: int,
     ) -> tuple[Counted, Plan]:
-        """One launch of a test; `changes` replace fields of the plan."""
+        """One launch of a test, of its first `parts` kernels only if told; `changes` replace fields of the plan."""
         play = self.plays[number]
         plan = replace(plan_launch(play.shape, incantation, limits), helper_groups=2, helper_size=2, **changes)
         sizes = buffer_bytes(play.shape, plan, incantation)
         memory = {name: ctypes.create_string_buffer(b"\xaa" * size, size) for name, size in sizes.items()}
         memory["launch"].raw = launch_bytes(play.test, play.shape, plan, incantation, seed, play.constants)
         self._launch("reset", plan.helper_groups, plan.helper_size, helper_shared_bytes(), memory)
-        import threading
-
-        parts = [
+        started = [
             threading.Thread(
                 target=self._launch,
                 args=("run", plan.groups, plan.group_size, plan.shared_bytes, memory, part, number),
             )
-            for part in range(play.shape.parts)
+            for part in range(parts or play.shape.parts)
         ]
-        for part in parts:
-            part.start()
-        for part in parts:
-            part.join()
+        for thread in started:
+            thread.start()
+        for thread in started:
+            thread.join()
         self._launch("reduce", plan.helper_groups, plan.helper_size, helper_shared_bytes(), memory)
         return decode(play.shape, plan.table_slots, memory["table"].raw, memory["counters"].raw), plan
 

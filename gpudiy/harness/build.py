@@ -1,0 +1,185 @@
+"""Many tests to checked cubins: batches, worker processes, the cache. What one test does wrong is its own affair."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from multiprocessing import get_context
+from pathlib import Path
+
+from gpudiy.harness.cache import Cache, Entry
+from gpudiy.harness.checking import check_cubin, checker_version
+from gpudiy.harness.module import PlayPtx, Rejected, assembler_for
+from gpudiy.harness.nvrtc import CompileError
+from gpudiy.harness.source import NotRunnable, templates_hash
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
+from gpudiy.litmus.reader import Piece
+
+BATCH = int(os.environ.get("GPUDIY_BATCH", "500"))  # tests of a module
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one test: an entry, or what is wrong with it."""
+
+    piece: Piece
+    entry: Entry | None = None
+    problem: str = ""
+    bad_input: bool = False  # the problem is the test's, not a tool's
+
+
+def toolchain_folder(folder: Path, architecture: str) -> Path:
+    """Where the cache keeps what these tools make of these templates; raises `ToolMissing`."""
+    version = f"{assembler_for(architecture).version} {checker_version()} {templates_hash()}"
+    return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
+
+
+def build(pieces: Sequence[Piece], architecture: str, folder: Path, jobs: int = 2) -> Iterator[Outcome]:
+    """Build the tests for an architecture; outcomes come as they are ready, those in the cache first."""
+    store = toolchain_folder(folder, architecture)
+    known = Cache(store)
+    missing = []
+    for piece in pieces:
+        entry = known.find(source_hash(piece))
+        if entry is not None:
+            yield Outcome(piece, entry)
+        else:
+            missing.append(piece)
+    size = max(1, min(BATCH, -(-len(missing) // max(1, jobs))))
+    batches = [missing[at : at + size] for at in range(0, len(missing), size)]
+    if len(batches) <= 1 or jobs == 1:
+        for batch in batches:
+            yield from build_batch(batch, architecture, store)
+        return
+    yield from _in_processes(batches, architecture, store, jobs)
+
+
+def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[Outcome]:
+    """Build one module of these tests and keep it in the cache."""
+    assembler_for(architecture).folder = store
+    outcomes: list[Outcome] = []
+    plays: dict[str, tuple[Piece, PlayPtx]] = {}
+    same: list[tuple[Piece, PlayPtx]] = []
+    entries: list[Entry] = []
+    for piece in batch:
+        test = piece.read()
+        if isinstance(test, LitmusError):
+            outcomes.append(Outcome(piece, problem=str(test), bad_input=True))
+            continue
+        try:
+            play = PlayPtx.of(test)
+        except NotRunnable as problem:
+            entries.append(
+                Entry(source_hash(piece), test.name, content_hash(test), architecture, obstacle=str(problem))
+            )
+            continue
+        if play.name in plays:
+            same.append((piece, play))
+        else:
+            plays[play.name] = (piece, play)
+    cubin = _compiled(plays, architecture, outcomes)
+    left = [*plays.values(), *((piece, play) for piece, play in same if play.name in plays)]
+    verdicts = check_cubin(cubin, [play for _, play in plays.values()], architecture) if cubin else {}
+    numbers = {name: number for number, name in enumerate(plays)}
+    for piece, play in left:
+        verdict, explanation = verdicts[play.name]
+        entries.append(
+            Entry(
+                source_hash(piece),
+                play.test.name,
+                play.name.removeprefix("play_"),
+                architecture,
+                "",
+                play.name,
+                numbers[play.name],
+                play.constants,
+                verdict,
+                explanation,
+            )
+        )
+    kept = {entry.source: entry for entry in _cache(store).store(cubin, entries)} if entries else {}
+    outcomes += (Outcome(piece, kept[found]) for piece in batch if (found := source_hash(piece)) in kept)
+    return outcomes
+
+
+def source_hash(piece: Piece) -> str:
+    return sha256(piece.text.encode()).hexdigest()[:32]
+
+
+def _compiled(plays: dict[str, tuple[Piece, PlayPtx]], architecture: str, outcomes: list[Outcome]) -> bytes:
+    """The cubin of the plays; those that the compiler rejects are taken out and told."""
+    while plays:
+        try:
+            return assembler_for(architecture).compile([play for _, play in plays.values()])
+        except Rejected as rejected:
+            piece, _ = plays.pop(rejected.play.name)
+            outcomes.append(Outcome(piece, problem=str(located(piece, rejected)), bad_input=True))
+        except CompileError as error:
+            if len(plays) == 1:
+                piece, play = plays.popitem()[1]
+                outcomes.append(Outcome(piece, problem=f"{piece.path}: error: {play.test.name}: {error.log}"))
+                return b""
+            _without_culprits(plays, architecture, outcomes)
+    return b""
+
+
+def _without_culprits(plays: dict[str, tuple[Piece, PlayPtx]], architecture: str, outcomes: list[Outcome]) -> None:
+    """Take out every test that does not compile on its own; one at least there is, or all of them go."""
+    before = len(plays)
+    for name, (piece, play) in list(plays.items()):
+        alone = {name: (piece, play)}
+        _compiled(alone, architecture, outcomes)
+        if not alone:
+            del plays[name]
+    if len(plays) == before:
+        for piece, play in plays.values():
+            outcomes.append(
+                Outcome(piece, problem=f"{piece.path}: error: {play.test.name}: does not compile with others")
+            )
+        plays.clear()
+
+
+def located(piece: Piece, rejected: Rejected) -> LitmusError:
+    """The compiler's message with the place of the instruction it means."""
+    message = f"{rejected.play.test.name}: the compiler rejects this: {rejected.message}"
+    place = Place("test") if rejected.index is None else Place("instruction", (rejected.thread, rejected.index))
+    return piece.objected(InvalidTest(message, place))
+
+
+def _in_processes(batches: Iterable[Sequence[Piece]], architecture: str, store: Path, jobs: int) -> Iterator[Outcome]:
+    """Batches in worker processes, which leave interrupts to this one; what is finished is in the cache."""
+    context = get_context("forkserver")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    try:
+        running: dict[Future[list[Outcome]], Sequence[Piece]] = {
+            pool.submit(build_batch, batch, architecture, store): batch for batch in batches
+        }
+        while running:
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                batch = running.pop(future)
+                try:
+                    yield from future.result()
+                except BrokenProcessPool:
+                    yield from (Outcome(piece, problem=f"{piece.path}: error: the compiler crashed") for piece in batch)
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+@cache
+def _cache(store: Path) -> Cache:
+    return Cache(store)
+
+
+__all__ = ["BATCH", "Outcome", "build", "build_batch", "located", "source_hash", "toolchain_folder"]

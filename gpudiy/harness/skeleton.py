@@ -1,0 +1,120 @@
+"""Plays in PTX without compiling each: tests whose code differs only inside their inline PTX share a skeleton.
+
+The compiler passes inline PTX through as it is, and knows of it only its operands. So the play of a test is compiled
+once for each *signature* (variables, operands and results of its threads) with a mark in place of every block; the PTX
+of a test is that skeleton with its own blocks in place of the marks. It is the same, line by line, as what the compiler
+makes of the whole source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gpudiy.harness.nvrtc import Compiler, Product
+from gpudiy.harness.ptx_role import Input, Output, PtxRole
+from gpudiy.harness.shape import Shape
+from gpudiy.harness.source import Dialect, cuda_roles, play_text, prelude_of_plays, result_rows, used_variables
+from gpudiy.litmus.test import Test
+
+MARK = "GPUDIY_ROLE"
+NAME = "play_skeleton"
+FUNCTION = re.compile(r"^\.visible \.func (play_\d+)\s*\(.*?^\}\n", re.MULTILINE | re.DOTALL)
+MARKED = re.compile(rf"^\s*{MARK} (\d+)([^\n]*)\n", re.MULTILINE)
+OPERAND = re.compile(r"%(\d+|=)")
+OPTIONS = ("-rdc=true",)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """All that the compiler sees of a test."""
+
+    variables: int
+    shared: int
+    rows: tuple[tuple[tuple[int, str], ...], ...]  # of each thread: which results its registers are, and their types
+    row_count: int
+    wide: bool
+    operands: tuple[tuple[tuple[Output, ...], tuple[Input, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Skeleton:
+    """PTX of a play with gaps: `texts` around them, and for each gap its thread and the registers of its operands."""
+
+    texts: tuple[str, ...]
+    gaps: tuple[tuple[int, tuple[str, ...]], ...]
+
+    def filled(self, name: str, number: int, blocks: Sequence[PtxRole]) -> str:
+        """The PTX of a test, the `number`-th of its module."""
+        parts = [self.texts[0].replace(NAME, name)]
+        for (thread, registers), text in zip(self.gaps, self.texts[1:], strict=True):
+
+            def operand(found: re.Match[str], registers: tuple[str, ...] = registers, thread: int = thread) -> str:
+                return f"{number}_{thread}" if found[1] == "=" else registers[int(found[1])]
+
+            lines = "\n".join(line.text for line in blocks[thread].lines)
+            parts += (OPERAND.sub(operand, lines), "\n", text.replace(NAME, name))
+        return "".join(parts)
+
+
+def signature(test: Test, shape: Shape, blocks: Sequence[PtxRole]) -> Signature:
+    numbers = {name: f"v{number}" for number, name in enumerate(shape.variables)}
+    numbers |= {name: f"s{number}" for number, name in enumerate(shape.shared)}
+    operands = []
+    for block in blocks:
+        inputs = tuple(Input(e.kind, e.constraint, numbers.get(e.variable, "")) for e in block.inputs)
+        operands.append((tuple(Output("", o.constraint, o.type) for o in block.outputs), inputs))
+    rows = tuple(tuple((row, str(type)) for row, type in found) for found in result_rows(test, shape))
+    return Signature(len(shape.variables), len(shape.shared), rows, shape.rows, shape.wide, tuple(operands))
+
+
+def compile_skeletons(
+    wanted: Iterable[tuple[Signature, Test, Shape, Sequence[PtxRole]]], compiler: Compiler, architecture: str
+) -> dict[Signature, Skeleton]:
+    """One skeleton a signature, from any test that has it; all of them in one call of the compiler."""
+    examples = {found: (test, shape, blocks) for found, test, shape, blocks in wanted}
+    if not examples:
+        return {}
+    texts = [prelude_of_plays()]
+    texts += (
+        _marked_source(f"play_{number}", found, *example) for number, (found, example) in enumerate(examples.items())
+    )
+    ptx = compiler.compile("\n".join(texts), architecture, Product.PTX, OPTIONS).decode()
+    functions = {found[1]: found[0] for found in FUNCTION.finditer(ptx)}
+    return {found: _skeleton(functions[f"play_{number}"], f"play_{number}") for number, found in enumerate(examples)}
+
+
+def ptx_header(compiler: Compiler, architecture: str) -> str:
+    """The version and target lines that the compiler writes."""
+    ptx = compiler.compile("", architecture, Product.PTX, OPTIONS).decode()
+    return "".join(f"{line}\n" for line in ptx.split("\n") if line.startswith((".version", ".target", ".address_size")))
+
+
+def _marked_source(name: str, found: Signature, test: Test, shape: Shape, blocks: Sequence[PtxRole]) -> str:
+    """The play of a test with numbered variables and marks in place of its blocks."""
+    shape = replace(
+        shape,
+        variables=tuple(f"v{number}" for number in range(found.variables)),
+        shared=tuple(f"s{number}" for number in range(found.shared)),
+    )
+    renamed = [
+        replace(block, outputs=outputs, inputs=inputs)
+        for block, (outputs, inputs) in zip(blocks, found.operands, strict=True)
+    ]
+    marks = []
+    for block in renamed:
+        count = len(block.outputs) + len(block.inputs)
+        marks.append([f'    "{MARK} {block.thread}{"".join(f" %{number}" for number in range(count))}\\n"'])
+    roles = cuda_roles(shape, result_rows(test, shape), renamed, marks)
+    return play_text("a skeleton", name, shape, roles, renamed, used_variables(renamed), Dialect.CUDA)
+
+
+def _skeleton(text: str, name: str) -> Skeleton:
+    texts, gaps, end = [], [], 0
+    text = text.replace(name, NAME)
+    for found in MARKED.finditer(text):
+        texts.append(text[end : found.start()])
+        gaps.append((int(found[1]), tuple(found[2].split())))
+        end = found.end()
+    return Skeleton((*texts, text[end:]), tuple(gaps))

@@ -1,0 +1,237 @@
+"""`gpudiy build` as a stranger uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from gpudiy.cli import main
+from gpudiy.harness import build as building
+from gpudiy.harness.built import read_index
+from gpudiy.harness.cache import Cache
+from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.harness.module import assembler_for
+
+try:
+    assembler_for("sm_80")
+except ToolMissing:
+    pytest.skip("NVRTC and nvJitLink are not there: pip install 'gpudiy[cuda-tools]'", allow_module_level=True)
+
+EXAMPLES = ROOT / "docs" / "examples"
+SB = str(EXAMPLES / "sb.litmus")
+CAS = str(EXAMPLES / "mp-cas.litmus")
+CLUSTERED = """GPU_PTX clustered
+
+P0                             : P1
+st.relaxed.cluster.s32 [x], 1  : ld.cg.s32 r0, [x]
+
+(device (kernel (cta P0) (cta P1)))
+
+x: global
+
+1:r0=1
+"""
+# Two stores to one place: the compiler keeps the last.
+OVERWRITTEN = """GPU_PTX CoWW
+
+P0          : P1
+st [x], 1   : ld.cg r0, [x]
+st [x], 2   :
+
+(device (kernel (cta P0) (cta P1)))
+
+x: global
+
+1:r0=1
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    building._cache.cache_clear()
+    return tmp_path / "cache" / "gpudiy"
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    return tmp_path / "built"
+
+
+@pytest.fixture
+def in_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> int:
+    return main(["build", *words])
+
+
+def test_tests_are_built_and_checked(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(SB, CAS, "--arch", "sm_80,sm_90", "-o", str(out)) == 0
+    assert capsys.readouterr().out == f"4 of 4 tests in {out}\n"
+    found = list(read_index(out))
+    assert [(built.test, built.arch, built.optcheck) for built in found] == [
+        ("SB", "sm_80", "unchanged"), ("SB", "sm_90", "unchanged"),
+        ("mp-cas", "sm_80", "unchanged"), ("mp-cas", "sm_90", "unchanged"),
+    ]  # fmt: skip
+    for built in found:
+        assert built.file is not None
+        cubin = (out / built.file).read_bytes()
+        assert cubin.startswith(b"\x7fELF") and built.function.encode() in cubin
+    assert found[0].constants == (1, 1) and found[2].constants == (1, 1, 1, 2)
+
+
+def test_nothing_is_compiled_twice(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 0
+    before = (out / "index.jsonl").read_text()
+    refuse_to_compile(monkeypatch)
+    (out / "index.jsonl").unlink()
+    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 0
+    assert (out / "index.jsonl").read_text() == before
+    with pytest.raises(AssertionError, match="compiled"):
+        run(CAS, "--arch", "sm_80", "-o", str(out))
+
+
+def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> bytes:
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr("gpudiy.harness.nvjitlink.Linker.link", refused)
+
+
+def test_a_corrupt_cache_is_made_anew(out: Path, own_cache: Path) -> None:
+    assembler_for.cache_clear()
+    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 0
+    (cubin,) = own_cache.rglob("*.cubin")
+    whole = cubin.read_bytes()
+    cubin.write_bytes(whole[:100])
+    (kernels,) = own_cache.rglob("kernels.o")
+    kernels.write_bytes(b"nonsense")
+    (own_cache / cubin.parent / "torn.jsonl").write_text('{"source": ')
+    building._cache.cache_clear()
+    assembler_for.cache_clear()
+    (out / cubin.name).unlink()
+    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 0
+    assert (out / cubin.name).read_bytes() == whole
+
+
+def test_changed_templates_are_compiled_anew(monkeypatch: pytest.MonkeyPatch, own_cache: Path) -> None:
+    one = building.toolchain_folder(own_cache, "sm_80")
+    monkeypatch.setattr(building, "templates_hash", lambda: "others")
+    two = building.toolchain_folder(own_cache, "sm_80")
+    assert one != two != building.toolchain_folder(own_cache, "sm_90")
+
+
+def test_what_the_compiler_rejects_has_its_place(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad.litmus"
+    bad.write_text(CLUSTERED)
+    assert run(str(bad), SB, "--arch", "sm_80", "-o", str(out)) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"{bad}:4:1: error: clustered: the compiler rejects this: ")
+    assert "sm_90" in error
+    assert "\n  st.relaxed.cluster.s32 [x], 1  : ld.cg.s32 r0, [x]\n  ^" in error
+    assert [built.test for built in read_index(out)] == ["SB"]  # the others are built
+
+
+def test_optimised_tests_are_refused_unless_told(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "coww.litmus"
+    path.write_text(OVERWRITTEN)
+    assert run(str(path), SB, "--arch", "sm_80", "-o", str(out)) == 1
+    assert "CoWW: not built for sm_80: optcheck: removed" in capsys.readouterr().err
+    refused, fine = read_index(out)
+    assert refused.file is None and refused.optcheck == "removed" and refused.optcheck_text
+    assert fine.file is not None
+    assert run(str(path), "--arch", "sm_80", "-o", str(out), "--keep-optimised") == 0
+    (kept,) = read_index(out)
+    assert kept.file is not None and kept.optcheck == "removed"
+
+
+def test_bad_tests_do_not_stop_the_others(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(str(EXAMPLES / "broken.litmus"), SB, "--arch", "sm_80", "-o", str(out)) == 2
+    assert "broken.litmus:14:16: error: register r5 of P0 is not declared" in capsys.readouterr().err
+    assert [built.test for built in read_index(out)] == ["SB"]
+
+
+def test_tests_that_no_gpu_runs_are_told(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "barrier.litmus"
+    path.write_text(CLUSTERED.replace("st.relaxed.cluster.s32 [x], 1  ", "bar.sync 0"))
+    assert run(str(path), "--arch", "sm_80", "-o", str(out)) == 1
+    assert "not built for sm_80: it waits at a barrier of the CTA" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        ((SB, "--arch", "sm_999", "-o", "x"), 3, "no compiler here makes code for sm_999"),
+        ((SB, "-o", "x"), 2, "--arch is missing"),
+        ((SB, "--arch", "sm_80"), 2, "-o is missing"),
+        ((SB, "--arch", "sm_80,sm_90", "--emit", "ptx"), 2, "--emit ptx takes one architecture"),
+        ((SB, "--dialect", "opencl", "--emit", "cubin"), 2, "only --dialect cuda has cubin"),
+        (("nowhere.litmus", "--arch", "sm_80", "-o", "x"), 2, "nowhere.litmus: error: no such file"),
+    ],
+)
+def test_bad_usage_is_told(
+    words: tuple[str, ...], code: int, message: str, capsys: pytest.CaptureFixture[str], in_empty_folder: None
+) -> None:
+    assert run(*words) == code
+    assert message in capsys.readouterr().err
+    assert not Path("x").exists()
+
+
+def test_a_missing_compiler_is_told(
+    out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def missing(architecture: str) -> object:
+        raise ToolMissing("NVRTC, the compiler of CUDA, is not there: pip install 'gpudiy[cuda-tools]'")
+
+    monkeypatch.setattr(building, "assembler_for", missing)
+    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 3
+    assert "pip install 'gpudiy[cuda-tools]'" in capsys.readouterr().err
+
+
+def test_sources_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(SB, "--emit", "source") == 0
+    assert "asm volatile(" in capsys.readouterr().out
+    assert run(SB, "--dialect", "opencl") == 0
+    assert "__kernel" in capsys.readouterr().out
+    assert run(SB, "--emit", "ptx", "--arch", "sm_80") == 0
+    assert ".target sm_80" in capsys.readouterr().out
+
+
+def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) -> None:
+    """Enough tests for several batches; whatever the cache holds after Ctrl-C is whole and is used again."""
+    stream = tmp_path / "many.litmus"
+    gpudiy = [sys.executable, "-m", "gpudiy"]
+    with stream.open("w") as file:
+        subprocess.run([*gpudiy, "generate", "--family", "classic", "-q"], stdout=file, check=True)
+    environment = {**os.environ, "GPUDIY_BATCH": "10"}
+    command = [*gpudiy, "build", str(stream), "--arch", "sm_80", "-o", str(tmp_path / "built")]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not list(own_cache.rglob("*.cubin")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130 and error.endswith("gpudiy: interrupted\n")
+    assert not (tmp_path / "built" / "index.jsonl").exists()
+    (folder,) = own_cache.iterdir()
+    assert not list(folder.glob(".*"))  # nothing half written
+    kept = Cache(folder)
+    assert kept.entries and all(kept.find(source) is not None for source in kept.entries)
+
+
+def test_an_index_that_is_none_is_told(tmp_path: Path) -> None:
+    (tmp_path / "index.jsonl").write_text(json.dumps({"test": "SB"}) + "\n")
+    with pytest.raises(ValueError, match=r"index\.jsonl:1:1: error: this line is not one that `gpudiy build` writes"):
+        list(read_index(tmp_path))

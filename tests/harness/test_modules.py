@@ -1,0 +1,190 @@
+"""Modules of CUDA: compiled, linked, and the same whichever way."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+from conftest import DATA, ROOT
+
+from gpudiy.diy import families
+from gpudiy.diy.generator import Generator
+from gpudiy.harness import c11_role, cuda_library, nvjitlink, nvrtc
+from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.harness.module import PlayPtx, Rejected, assembler_for
+from gpudiy.harness.nvrtc import CompileError, Product, compiler_for
+from gpudiy.harness.source import Dialect, NotRunnable, module_source, play_source, prelude, prelude_of_plays
+from gpudiy.litmus import print_test, read_test, read_tests
+from gpudiy.litmus.test import Test
+
+try:
+    assembler_for("sm_80")
+    TOOLS = True
+except ToolMissing:
+    TOOLS = False
+needs_tools = pytest.mark.skipif(
+    not TOOLS, reason="NVRTC and nvJitLink are not there: pip install 'gpudiy[cuda-tools]'"
+)
+
+FUNCTION = re.compile(r"^\.visible \.func (play_\w+)\s*\(.*?^\}\n", re.MULTILINE | re.DOTALL)
+
+
+def sample(family: str, every: int, most: int) -> list[Test]:
+    texts = (blueprint.text() for blueprint in Generator(families.FAMILIES[family].recipe()).blueprints())
+    return [read_test(text) for text in islice(texts, 0, every * most, every)]
+
+
+def figures() -> Iterator[Test]:
+    for path in sorted((DATA / "harness").glob("*.litmus")):
+        yield from read_tests(path.read_text())
+
+
+@needs_tools
+def test_skeletons_give_what_the_compiler_gives() -> None:
+    """PTX of tests put together from skeletons is that of their whole source, but for the numbers of labels."""
+    tests = [*figures(), *sample("rmw", 97, 10), *sample("dependencies", 53, 10), *sample("classic", 11, 10)]
+    plays = [PlayPtx.of(test) for test in tests]
+    assembler = assembler_for("sm_90")
+    source = "\n".join((prelude_of_plays(), *(play_source(test, Dialect.CUDA).text for test in tests)))
+    whole = assembler.compiler.compile(source, "sm_90", Product.PTX, ("-rdc=true",)).decode()
+    direct = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(whole)}
+    ours = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(assembler.ptx(plays))}
+    assert len(ours) == len({play.name for play in plays}) > 30
+    assert ours == direct
+    assert len({play.signature for play in plays}) < len(plays)
+
+
+def _without_numbers(text: str) -> list[str]:
+    text = re.sub(r"\b(specify|specified)_\w+", r"\1", text)
+    text = re.sub(r"\b(\w+)_\d+_\d+(?=[:;])|\b(L\w*?)_\d+(?=[:;])", "label", text)
+    text = re.sub(r"\$L__BB\d+", "$L__BB", text)
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+@needs_tools
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+def test_samples_of_families_compile(architecture: str) -> None:
+    tests = [*sample("classic", 40, 3), *sample("rmw", 300, 3), *sample("dependencies", 200, 2)]
+    if architecture in ("sm_90", "sm_100", "sm_120"):
+        tests += sample("modern", 2000, 3)
+    plays = list({play.name: play for play in map(PlayPtx.of, tests)}.values())
+    cubin = assembler_for(architecture).compile(plays)
+    assert cubin.startswith(b"\x7fELF")
+    for play in plays:
+        assert f"{play.name}_text".encode() in cubin
+        assert print_test(play.test).encode() in cubin  # a binary tells what it is
+    for kernel in (b"reset", b"run", b"reduce"):
+        assert b".text." + kernel in cubin
+
+
+@needs_tools
+def test_what_the_compiler_rejects_is_found_again() -> None:
+    good, bad = (read_test(print_test(test)) for test in sample("classic", 3, 2))
+    text = print_test(bad).replace("membar.gl", "fence.acq_rel.cluster")
+    bad = read_test(text)
+    with pytest.raises(Rejected) as caught:
+        assembler_for("sm_80").compile([PlayPtx.of(good), PlayPtx.of(bad)])
+    assert caught.value.play.test == bad
+    assert "sm_90" in caught.value.message
+    thread, index = caught.value.thread, caught.value.index
+    assert thread is not None and index is not None
+    assert "cluster" in str(bad.threads[thread][index]).lower()
+
+
+@needs_tools
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
+def test_nvcc_takes_the_source_too(tmp_path: Path) -> None:
+    tests = [*figures()]
+    plays = [play_source(test, Dialect.CUDA) for test in tests]
+    (tmp_path / "tests.cu").write_text(module_source(plays, Dialect.CUDA))
+    done = subprocess.run(
+        ["nvcc", "-arch=sm_80", "-cubin", "tests.cu", "-o", "tests.cubin"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "warning" not in done.stderr
+
+
+def test_source_is_tidy_and_has_the_test_in_it() -> None:
+    test = read_test((ROOT / "docs" / "examples" / "sb.litmus").read_text())
+    for dialect in Dialect:
+        source = module_source([play_source(test, dialect)], dialect)
+        assert "\n\n\n" not in source and " \n" not in source and source.endswith("}\n")
+        assert not re.search(r"\{[%{]|[%}]\}(?!;)", prelude(dialect))  # nothing of the templates is left
+    cuda = play_source(test, Dialect.CUDA).text
+    assert "st.global.cg.s32 [r1]" in cuda and "ld.global.cg.s32 r2,[r3]" in cuda
+    assert "memory_order" not in cuda
+
+
+def test_the_same_source_every_time() -> None:
+    test = read_test((ROOT / "docs" / "examples" / "sb.litmus").read_text())
+    assert play_source(test, Dialect.CUDA) == play_source(test, Dialect.CUDA)
+
+
+def test_missing_tools_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvrtc, "libraries", lambda name: iter(()))
+    monkeypatch.setattr(nvjitlink, "libraries", lambda name: iter(()))
+    nvrtc.compilers.cache_clear()
+    nvjitlink.linkers.cache_clear()
+    try:
+        with pytest.raises(ToolMissing, match=r"pip install 'gpudiy\[cuda-tools\]'"):
+            compiler_for("sm_80")
+        with pytest.raises(ToolMissing, match=r"nvJitLink 13\.4 or later.*pip install 'gpudiy\[cuda-tools\]'"):
+            nvjitlink.linker_for("NVRTC 13.4")
+    finally:
+        nvrtc.compilers.cache_clear()
+        nvjitlink.linkers.cache_clear()
+
+
+def test_a_library_that_does_not_load_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "lib64").mkdir()
+    (tmp_path / "lib64" / "libnvrtc.so.99").write_bytes(b"not a library")
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert all(library._name != str(tmp_path) for library in cuda_library.libraries("nvrtc"))
+
+
+@needs_tools
+def test_architectures_nobody_has_are_told() -> None:
+    with pytest.raises(ToolMissing, match="no compiler here makes code for sm_999; they do for sm_"):
+        compiler_for("sm_999")
+    with pytest.raises(CompileError, match="undefined"):
+        compiler_for("sm_80").compile("__global__ void f() { g(); }", "sm_80")
+
+
+PROGRAM = "GPU_PTX T\n{{ {init} }}\nP0 | P1 ;\n{row} ;\nscopeTree {tree}\nx: global\nexists (1:r0=1)"
+CLUSTER = "(device (kernel (cluster (cta P0) (cta P1))))"
+CTAS = "(device (kernel (cta P0) (cta P1)))"
+
+
+@pytest.mark.parametrize(
+    ("row", "tree", "dialect", "why"),
+    [
+        ("st.wb.s32 [x],1 | ld.s32 r0,[x]", CTAS, Dialect.OPENCL, "nothing like the cache operator .wb"),
+        ("st.s32 [x],1 | ld.ca.s32 r0,[x]", CTAS, Dialect.OPENCL, "nothing like the cache operator .ca"),
+        ("st.relaxed.cluster.s32 [x],1 | ld.s32 r0,[x]", CTAS, Dialect.OPENCL, "no scope .cluster"),
+        ("fence.sc.cluster | ld.s32 r0,[x]", CTAS, Dialect.OPENCL, "no scope .cluster"),
+        ("bar.sync 0 | ld.s32 r0,[x]", CTAS, Dialect.CUDA, "waits at a barrier"),
+        ("st.s32 [x],1 | ld.s32 r0,[x]", CLUSTER, Dialect.OPENCL, "in a cluster"),
+    ],
+)
+def test_what_cannot_keep_its_meaning_is_told(row: str, tree: str, dialect: Dialect, why: str) -> None:
+    test = read_test(PROGRAM.format(init="", row=row, tree=tree))
+    with pytest.raises(NotRunnable, match=why):
+        play_source(test, dialect)
+
+
+def test_the_table_of_the_page_is_the_one_that_is_used() -> None:
+    page_file = ROOT / "docs" / "build.md"
+    page = page_file.read_text()
+    lines = ["| PTX | OpenCL | why |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in c11_role.TABLE)]
+    table = "\n".join(lines) + "\n"
+    start, end = page.index("<!-- table -->\n") + 15, page.index("<!-- end of table -->")
+    if os.environ.get("PROMOTE"):
+        page_file.write_text(page[:start] + table + page[end:])
+    else:
+        assert page[start:end] == table
