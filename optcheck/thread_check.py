@@ -47,7 +47,8 @@ class ThreadCheck:
         found = [*self._accesses(), *self._shared_instructions()]
         found += self._order()
         found += [*self._conditions(), *self._neighbours()]
-        if len(self.links) == len(self.specification.accesses) and not found:
+        complete = len(self.links) == len(self.specification.accesses) and not self.specification.literals_only
+        if complete and not found:
             found += self._fences()
         found += self._dependencies()
         return found
