@@ -138,7 +138,6 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
         for name in sorted({built.file for built in handed if built.file and built.arch == architecture}):
             if not (folder / name).exists():
                 write_bytes(folder / name, (cubins / name).read_bytes())
-    handed = list(dict.fromkeys(handed))  # a test may be named twice
     write_index(folder, handed)
     refused = [built for built in handed if built.file is None]
     for built in refused:
