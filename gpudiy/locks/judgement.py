@@ -77,7 +77,6 @@ class Judge:
 
     models: tuple[str, ...]
     said: dict[tuple[str, str], Said] = field(default_factory=dict)
-    keys: dict[tuple[str, str, int, str, int], str] = field(default_factory=dict)
 
     def judge(self, lock: Lock, decider: Decider | None = None) -> list[Finding]:
         """Everything the models say of a lock."""
@@ -119,8 +118,3 @@ def _in_turn(tasks: Sequence[Task]) -> Iterator[tuple[tuple[str, str], Said]]:
 
 def is_wrong(findings: Iterable[Finding]) -> bool:
     return any(finding.said.word is Word.ALLOWED for finding in findings)
-
-
-def is_unsure(findings: Iterable[Finding]) -> bool:
-    """Whether some question has no answer: that is never fine."""
-    return any(finding.said.word in (Word.UNSUPPORTED, Word.UNDECIDED) for finding in findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,7 +66,8 @@ def read_lock(text: str, path: str, reading: Reading = PLAIN) -> Lock:
         raise LitmusError("no lock found: the file is empty", path=path)
     if len(text) > LARGEST:
         raise LitmusError(f"too large for a lock: more than {LARGEST:,} characters", path=path)
-    return understood(Path(path).stem, read_program(text, path, reading), _initial(reading.initial))
+    name = re.sub(r"[^\w.-]", "-", Path(path).stem, flags=re.ASCII)  # it becomes part of the names of tests
+    return understood(name, read_program(text, path, reading), _initial(reading.initial))
 
 
 def read_program(text: str, path: str, reading: Reading = PLAIN) -> Program:

@@ -61,7 +61,6 @@ class ThreadCode:
     thread: int
     instructions: list[Instruction] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
-    positions: list[int | None] = field(default_factory=list)  # of the statements of the lock
     types: dict[str, ScalarType] = field(default_factory=dict)
     reads: list[str] = field(default_factory=list)
     marker: str = ""
@@ -241,7 +240,6 @@ class _Writer:
             raise self.lock.program.error_at(position, message) from None
         self.code.instructions.append(instruction)
         self.code.lines.append(0 if position is None else self.lock.program.statements[position].line)
-        self.code.positions.append(position)
 
 
 def given_number(name: str, given: Mapping[str, int], thread: int) -> int:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from gpudiy.litmus.validity import is_name
 from gpudiy.locks.program import Program
 from gpudiy.locks.value import Number, Place
 
+REGISTER = re.compile(r"[rp]\d+\Z")
 PLACE = re.compile(r"\[\s*([\w$%.]+)\s*(?:\+\s*(-?\w+))?\s*\]\Z")
 
 
@@ -30,7 +32,7 @@ class VariableNames:
             else:
                 others = sum(known.variable == base for known in self.named)
                 name = f"{base}_at{others or ''}"
-            self.named[place] = re.sub(r"\W", "_", name)
+            self.named[place] = _legal(re.sub(r"\W", "_", name))
         name = self.named[place]
         known = self.variables.setdefault(name, bits)
         if known != bits and position is not None:
@@ -52,3 +54,8 @@ class VariableNames:
                     found.add(statement.operands[1])  # the base of an address stands first, its index behind it
             changed = len(found) > before
         return frozenset(found)
+
+
+def _legal(name: str) -> str:
+    """A name that a test can have: no word of its formats, and none that its registers have."""
+    return f"{name}_" if not is_name(name) or REGISTER.match(name) else name

@@ -9,6 +9,7 @@ import pytest
 from gpudiy.devices.opening import list_devices
 from gpudiy.devices.runner import run_tests
 from gpudiy.devices.settings import RunSettings
+from gpudiy.litmus import Test
 from gpudiy.locks.generation import lock_test
 from gpudiy.locks.question import Question
 from gpudiy.locks.source import read_lock
@@ -62,5 +63,10 @@ def test_on_this_processor() -> None:
         lock = read_lock(source, "look-then-set.lock")
         asked = [c for c in plain_cases(lock) if c.question is Question.MUTUAL_EXCLUSION and c.threads == 2]
         made = [found.test for case in asked if (found := lock_test(case)) is not None]
-        records = run_tests(made, "opencl", RunSettings(iterations=200_000, seed=1), OPENER)
-        assert any(decide_record(record).verdict is Verdict.OBSERVED for record in records) == expected
+        seen = any(_observed(made, seed) for seed in range(8))  # on a busy machine threads seldom meet
+        assert seen == expected
+
+
+def _observed(tests: list[Test], seed: int) -> bool:
+    records = run_tests(tests, "opencl", RunSettings(iterations=200_000, seed=seed), OPENER)
+    return any(decide_record(record).verdict is Verdict.OBSERVED for record in records)

@@ -174,6 +174,13 @@ def test_names_that_are_no_locks() -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("name", ["x", "r1", "final", "P0"])
+def test_variables_may_have_any_name(name: str) -> None:
+    source = PAIR.replace("*m", f"*{name}").replace("(m", f"({name}")
+    assert right(read_lock(source, "my lock é.cu"))
+
+
+@needs_compiler
 def test_functions_can_be_named() -> None:
     source = PAIR.replace("lock(", "grab(", 1).replace("unlock(", "drop(")
     with pytest.raises(LitmusError, match="no lock found"):
