@@ -67,6 +67,7 @@ class Machine:
     chips: str = "small80"
     faults: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
+    kernels: Path = KERNELS  # host builds
 
     @property
     def environment(self) -> dict[str, str]:
@@ -78,7 +79,7 @@ class Machine:
             "STANDIN_CHIPS": self.chips,
             "STANDIN_FAULTS": self.faults,
             "STANDIN_JOURNAL": str(self.directory / "journal"),
-            "STANDIN_KERNELS": str(KERNELS),
+            "STANDIN_KERNELS": str(self.kernels),
             "XDG_CACHE_HOME": str(CACHE),
             **self.more,
         }
@@ -120,12 +121,12 @@ class Machine:
 
     def add_host_build(self, cubin: bytes, source: str) -> None:
         """Build the source for this processor, as what the cubin does; what is built stays from run to run."""
-        library = KERNELS / f"{image_hash(cubin):016x}.so"
+        library = self.kernels / f"{image_hash(cubin):016x}.so"
         mark = library.with_suffix(".source")
         wanted = sha256(source.encode()).hexdigest()
         if library.exists() and mark.exists() and mark.read_text() == wanted:
             return
-        KERNELS.mkdir(exist_ok=True)
+        self.kernels.mkdir(exist_ok=True)
         unfinished = library.with_suffix(f".{os.getpid()}")
         command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(unfinished), "-x", "c++", "-"]
         subprocess.run(command, input=source, text=True, check=True)

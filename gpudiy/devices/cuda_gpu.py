@@ -18,6 +18,7 @@ from gpudiy.harness.module import CLUSTER_ARCHITECTURE, CLUSTERS
 from gpudiy.logs.record import Ending
 
 MOST_MODULES = 8  # that stay loaded
+FEWEST_GROUPS, RESERVED_BYTES = 16, 1024  # of an SM, and of a CTA, where the device does not tell
 KERNEL_VERSION = Path("/proc/driver/nvidia/version")
 
 
@@ -130,14 +131,16 @@ class Gpu:
         return Multiprocessor(
             self._attribute("MULTIPROCESSOR_COUNT"),
             self._attribute("MAX_THREADS_PER_MULTIPROCESSOR"),
-            self._attribute("MAX_BLOCKS_PER_MULTIPROCESSOR"),
+            self._attribute("MAX_BLOCKS_PER_MULTIPROCESSOR", FEWEST_GROUPS),
             self._attribute("MAX_REGISTERS_PER_MULTIPROCESSOR"),
             self._attribute("MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
-            self._attribute("RESERVED_SHARED_MEMORY_PER_BLOCK"),
+            self._attribute("RESERVED_SHARED_MEMORY_PER_BLOCK", RESERVED_BYTES),
         )
 
-    def _attribute(self, name: str) -> int:
-        return int(self.handle.get_attribute(getattr(self.driver.device_attribute, name)))
+    def _attribute(self, name: str, otherwise: int = 0) -> int:
+        """What the device says; `otherwise` where PyCUDA was built with headers that do not know the attribute."""
+        key = getattr(self.driver.device_attribute, name, None)
+        return otherwise if key is None else int(self.handle.get_attribute(key))
 
 
 def cubin_architecture(cubin: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,8 @@ def cubins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def prepared(machine: Make, cubins: dict[str, Path], chips: str = "small80", faults: str = "") -> Machine:
-    made = machine(chips, faults, CUBIN=str(cubins["sm_80"]))
+    found = machine(chips, faults, CUBIN=str(cubins["sm_80"]))
+    made = replace(found, kernels=found.directory / "kernels")  # tests differ in what they let the cubin do
     made.add_host_build(cubins["sm_80"].read_bytes(), (DATA / "add_host.cpp").read_text())
     return made
 
@@ -86,7 +88,7 @@ MISTAKES = {
     "no groups": ("grid = (0, 1, 1)", "grid and block have no zero extent"),
     "two dimensions": ("block = (16, 2, 1)", "have one dimension"),
     "too many threads": ("block = (2048, 1, 1)", "2048 threads a CTA"),
-    "more groups than are resident": ("grid = (5, 1, 1)", "5 CTAs beside 0 under way, and the device holds 4"),
+    "more groups than are resident": ("grid = (9, 1, 1)", "9 CTAs beside 0 under way, and the device holds 8"),
     "too much shared memory": ("shared = 50000", "0 + 50000 bytes of shared memory"),
     "a copy too long": ("found = numpy.zeros(101, numpy.uint32)", "404 bytes at byte 0 of an allocation of 400"),
     "memory written beyond its end": ("arguments[3] = numpy.uint32(101)", "beyond the end of an allocation"),
@@ -225,11 +227,11 @@ def test_two_kernels_do_not_share_the_room_of_one(machine: Make, cubins: dict[st
     code = """
 other = driver.Stream()
 for each in (stream, other):
-    add(*arguments, grid=(3, 1, 1), block=block, stream=each)
+    add(*arguments, grid=(5, 1, 1), block=block, stream=each)
 stream.synchronize(); other.synchronize(); del other
 """
     here.python(BEGIN + code + END)
-    assert any("3 CTAs beside 3 under way, and the device holds 4" in found for found in here.journal.violations)
+    assert any("5 CTAs beside 5 under way, and the device holds 8" in found for found in here.journal.violations)
 
 
 def test_memory_of_another_device_needs_access(machine: Make, cubins: dict[str, Path]) -> None:
