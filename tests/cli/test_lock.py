@@ -46,6 +46,7 @@ def test_check_says_what_is_wrong_and_where(tmp_path: Path, capsys: pytest.Captu
     assert "stale-value       allowed" in out and "mutual-exclusion  forbidden" in out
     assert "> P1  7 |     atom.cas r2, [lock], 0, 1" in out and "> P0 11 |     st.cg [lock], 0" in out
     pictures = sorted(tmp_path.iterdir())
+    assert all(picture.name.endswith("+ptx-asplos15.json") for picture in pictures)
     assert [picture.stem.split("+")[1] for picture in pictures] == [
         "future-value", "leak-at-acquire", "leak-at-release", "lost-update", "stale-value",
     ]  # fmt: skip
