@@ -45,6 +45,7 @@ bench: $(READY)
 	$(BIN)/python bench/logs.py
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/build.py
+	$(BIN)/python bench/locks.py
 
 clean:
 	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -197,7 +197,7 @@ def process(logs: list[str]) -> float:
 
 def peak(log: Path | None) -> float:
     """The most memory, in MB, of a process that reads a log; without one, of a process that only starts."""
-    code = "import sys, numpy\nfrom gpudiy.logs.reading import load\n"
+    code = "import sys\nfrom gpudiy.logs.reading import load\n"
     code += "log = load(sys.argv[1]) if len(sys.argv) > 1 else None\n"
     code += "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     words = [sys.executable, "-c", code] + ([] if log is None else [str(log)])

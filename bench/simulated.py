@@ -28,6 +28,7 @@ def main() -> int:
     slowest = float("inf")
     for name, cycle in CYCLES.items():
         test = read_test(blueprint_of_cycle(parse_cycle(cycle, "bench")).text(), name)
+        SimulatedDevice.named("sc").run(test, Incantation(), 1, 1)  # what is loaded only once does not count
         speeds = []
         for profile in PROFILES:
             started = time.process_time()

@@ -10,6 +10,12 @@ from rich.console import Console
 
 from gpudiy.cli.drawing import drawn
 from gpudiy.litmus.reader import read_test
+from gpudiy.locks.generation import cases
+from gpudiy.locks.question import Question
+from gpudiy.locks.source import load_lock
+from gpudiy.locks.witness import picture, witness
+from gpudiy.models.library import load_model
+from gpudiy.models.witness import write_witness
 
 HERE = Path(__file__).parent
 
@@ -22,6 +28,16 @@ def main() -> None:
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no font from elsewhere
     svg = svg.replace("Fira Code", "DejaVu Sans Mono, Menlo, Consolas")
     (HERE / "images" / "show.svg").write_text(svg)
+    lock_witness()
+
+
+def lock_witness() -> None:
+    """The execution in which the spinlock of He and Yu reads a value from the future."""
+    model = load_model("ptx-6.0")
+    asked = [case for case in cases(load_lock("he-yu-spinlock")) if case.question is Question.FUTURE_VALUE]
+    found = witness(next(case for case in asked if case.setting.text == "ctas"), model)
+    assert found is not None
+    write_witness(picture(found), HERE / "images" / "lock-witness.svg")
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def _spelt_out(clusters: list[tuple[Anchor, ...]]) -> Specification:
             )
     return Specification(
         tuple(
-            ThreadSpecification(thread, tuple(accesses[position] for position in sorted(accesses)), (), (), False)
+            ThreadSpecification(thread, tuple(accesses[position] for position in sorted(accesses)), (), (), False, True)
             for thread, accesses in sorted(threads.items())
         )
     )

@@ -123,7 +123,10 @@ class Linker:
         return self.values.parts(value) if expected.access.type.bits == 16 else {value}
 
     def _writers(self, expected: ExpectedAccess, value: int) -> list[Link]:
-        wanted = {one for one in self.values.alternatives(value) if self.values.node(one)[0] != "number"} or {value}
+        wanted = {value}
+        if expected.conditional:  # what is kept of a value that was not stored is 0
+            wanted = self.values.alternatives(value)
+            wanted = wanted - {self.values.zero} or wanted
         if expected.access.type.bits == 16:
             wanted = set().union(*(self.values.parts(one) for one in wanted))
         found = []

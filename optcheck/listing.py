@@ -25,7 +25,7 @@ COMMENT = re.compile(r"//.*$|/\*.*?\*/|#.*$")
 CONTROL_CODES = re.compile(
     r"&\w+=(?:\{[\d,]*\}|\S+)|\?\w+|^\s*\[B[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d+\]|\b[\da-f-]{2}:[\d-]:[\d-]:[-YE]:[\da-f]\b"
 )
-BRANCH_TARGETS = re.compile(r'\(\*"(?:BRANCH|INDIRECT_CALL|CALL)_?TARGETS?:?\s*([^"]*)"\*\)')
+BRANCH_TARGETS = re.compile(r'\(\*"[A-Z_]*TARGETS?\s*[:=]?\s*([^"]*)"\*\)')
 LABEL_OPERAND = re.compile(r"`\(([\w$.]+)\)|(?<![\w.`(])(\.L[\w$.]*)|\((\.[\w$.]+)\)")
 JUMP_ADDRESS = re.compile(r"(?:BRA|JMP|BSSY|SSY|PBK|PCNT|CAL|CALL|JCAL|JMX)\b[^;]*?(?<![-\w])0x([0-9a-f]+)\s*$")
 # What disassemblers print around the code: directives, section rulers, fatbin headers, dots between functions.
@@ -185,7 +185,7 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
         code = code[: listed.start()] + code[listed.end() :]
     if "&" in code or "?" in code or ":" in code:
         code = CONTROL_CODES.sub("", code)
-    code = COMMENT.sub("", code).strip().strip("{};").strip()
+    code = COMMENT.sub("", code).lstrip(" \t{").rstrip(" \t;}")
     if not code:
         return None
     instruction, targets = _instruction(line, code, listed)

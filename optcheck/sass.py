@@ -183,9 +183,11 @@ class SassInstruction:
                 if isinstance(operand, RegisterOperand):
                     return count + 1
                 return count
-            if not isinstance(operand, PredicateOperand) or operand.negated or self.opcode in ("VOTE", "VOTEU"):
+            if not isinstance(operand, PredicateOperand) or operand.negated:
                 break
             count += 1
+            if self.opcode in ("VOTE", "VOTEU"):
+                break
         return count
 
     @cached_property

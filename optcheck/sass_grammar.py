@@ -208,8 +208,8 @@ def _grammar() -> pp.ParserElement:
     attribute = pp.Regex(r"(?:a|t|ttmp|i|o)\[[^\]]*\](?:\[[^\]]*\])?").set_parse_action(_name)
     label = pp.Regex(r"`\([^)]*\)|\(\.?[\w$.]+\)|\.L\w*").set_parse_action(_name)
     braces = pp.Regex(r"\{[\d,\s]*\}").set_parse_action(_name)
-    name = pp.Regex(r"[A-Za-z_$][\w$.]*(?:@srel)?(?:@\w+)?").set_parse_action(_name)
-    operand = constant | address | attribute | register | predicate | hexadecimal | decimal | label | braces | name
+    name = pp.Regex(r"[1-3]D\b|[A-Za-z_$][\w$.]*(?:@srel)?(?:@\w+)?").set_parse_action(_name)
+    operand = constant | address | attribute | register | predicate | hexadecimal | label | braces | name | decimal
     guard = pp.Literal("@").suppress() + pp.Group(predicate)("guard")
     opcode = pp.Regex(r"[A-Z][A-Z0-9_]*(?:\.[A-Za-z0-9_]+)*(?![\w\[])")("opcode")
     operands = pp.Group(operand + pp.ZeroOrMore(pp.Optional(pp.Literal(",")).suppress() + operand))("operands")

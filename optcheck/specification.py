@@ -83,6 +83,7 @@ class ThreadSpecification:
     fences: tuple[ExpectedFence, ...]
     dependencies: tuple[Dependency, ...]
     loops: bool  # a branch goes back
+    literals_only: bool = False  # only accesses are known: of fences and dependencies nothing can be said
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,8 @@ class ThreadCheck:
         found = [*self._accesses(), *self._shared_instructions()]
         found += self._order()
         found += [*self._conditions(), *self._neighbours()]
-        if len(self.links) == len(self.specification.accesses) and not found:
+        complete = len(self.links) == len(self.specification.accesses) and not self.specification.literals_only
+        if complete and not found:
             found += self._fences()
         found += self._dependencies()
         return found
@@ -70,7 +71,8 @@ class ThreadCheck:
                 why = f"the specification of access {expected.position} is not in the SASS"
                 yield self._finding(Verdict.UNVERIFIABLE, why, [], [expected.index])
             elif anchor.literal.type != expected.literal.type:
-                why = f"the literal of access {expected.position} says {anchor.literal.type_name}, not {expected.literal.type_name}"
+                said, wanted = anchor.literal.type_name, expected.literal.type_name
+                why = f"the literal of access {expected.position} says {said}, not {wanted}"
                 yield self._finding(Verdict.UNVERIFIABLE, why, [anchor.index], [expected.index])
             else:
                 yield from self._access(expected, anchor)
@@ -91,7 +93,8 @@ class ThreadCheck:
             verdict = Verdict.UNVERIFIABLE if "CAST" in instruction.modifiers else Verdict.CHANGED
             yield self._finding(verdict, different, [link.index], [expected.index])
         if instruction.words > words_of(expected):
-            why = f"the {expected.kind} of {expected.access.type.bits} bits is now part of one of {32 * instruction.words}"
+            bits = expected.access.type.bits
+            why = f"the {expected.kind} of {bits} bits is now part of one of {32 * instruction.words}"
             yield self._finding(Verdict.WIDENED, why, [link.index], [expected.index])
         elif instruction.words < words_of(expected):
             why = f"the {expected.kind} of {expected.access.type.bits} bits now has {32 * instruction.words}"
@@ -372,7 +375,8 @@ class ThreadCheck:
                 source, target = self.links[dependency.source].index, self.links[dependency.target].index
                 accesses = self.specification.accesses
                 first, last = accesses[dependency.source].index, accesses[dependency.target].index
-                why = f"the {dependency.kind} dependency from access {dependency.source} to access {dependency.target} is gone"
+                between = f"from access {dependency.source} to access {dependency.target}"
+                why = f"the {dependency.kind} dependency {between} is gone"
                 yield self._finding(Verdict.DEPENDENCY_BROKEN, why, [source, target], list(range(first, last + 1)))
 
     def _kept(self, dependency: Dependency) -> bool:

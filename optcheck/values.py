@@ -324,6 +324,8 @@ class Values:
             return self._number(("loaded", index, word if name[0] != "P" else name))
         if instruction.packed_halves is not None:
             return self._number(("number", instruction.packed_halves))
+        if instruction.opcode in ("SEL", "USEL", "FSEL") and isinstance(instruction.operands[-1], PredicateOperand):
+            return self._selected(instruction, index)
         if name[0] != "P" and name[:2] != "UP":
             simple = self._copy(instruction, index, word)
             if simple is None:
@@ -335,6 +337,15 @@ class Values:
             return self._number(("effect", index, name, children))
         position = word if name[0] not in "PU" else self._result_position(instruction, name)
         return self._number(("operation", ".".join((instruction.opcode, *instruction.modifiers)), position, children))
+
+    def _selected(self, instruction: SassInstruction, index: int) -> int:
+        """`SEL R0, R1, R2, P0`: R1 where P0 holds, else R2."""
+        one, other = (self.operand(operand, index) for operand in instruction.operands[1:3])
+        predicate = instruction.operands[3]
+        assert isinstance(predicate, PredicateOperand)
+        if predicate.negated:
+            one, other = other, one
+        return one if one == other else self._number(("choice", self.register(predicate.name, index), one, other))
 
     def _result_position(self, instruction: SassInstruction, name: str) -> int:
         """Results that are predicates are told apart by their place; uniform registers by their word."""

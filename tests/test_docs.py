@@ -23,20 +23,31 @@ BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*(?:\\\n.*)*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
+STORY = "<!-- one story: the examples follow from each other -->"
+
+
 def blocks(language: str) -> list[tuple[str, str]]:
-    return [
-        (f"{page.name}:{page.read_text()[: found.start()].count(chr(10)) + 1}", found[2])
-        for page in PAGES
-        for found in BLOCK.finditer(page.read_text())
-        if found[1] == language
-    ]
+    """The blocks of a language with their places; those of a page that tells one story are one."""
+    found = []
+    for page in PAGES:
+        text = page.read_text()
+        own = [
+            (f"{page.name}:{text[: block.start()].count(chr(10)) + 1}", block[2])
+            for block in BLOCK.finditer(text)
+            if block[1] == language
+        ]
+        if STORY in text and own:
+            own = [(own[0][0], "".join(block for _, block in own))]
+        found += own
+    return found
 
 
 @pytest.fixture
 def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the example files as the current directory, and gpudiy on the PATH."""
+    """A copy of the example files and of `logs` as the current directory, and gpudiy on the PATH."""
     folder = tmp_path / "examples"
     shutil.copytree(ROOT / "docs" / "examples", folder)
+    shutil.copytree(ROOT / "logs", folder / "logs")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     return folder

@@ -21,7 +21,7 @@ def run(*command: object, **options: object) -> str:
 
 
 def test_shipped_files_of_a_checkout() -> None:
-    assert (shipped("logs") / "thesis-figures.csv").exists()
+    assert (shipped("logs") / "thesis.jsonl").exists()
     assert (shipped("harness_templates") / "README.md").exists()
     with pytest.raises(FileNotFoundError, match="install it again"):
         shipped("nothing")
@@ -32,7 +32,7 @@ def test_wheel(tmp_path: Path) -> None:
     run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
-    assert "gpudiy/shipped_files/logs/thesis-figures.csv" in names
+    assert "gpudiy/shipped_files/logs/thesis.jsonl" in names
     assert "gpudiy/shipped_files/harness_templates/README.md" in names
     assert "optcheck/__init__.py" in names and "gpudiy/py.typed" in names
     assert "gpudiy/models/library/ptx-6.0.cat" in names
@@ -49,6 +49,6 @@ def test_install_into_a_clean_environment(tmp_path: Path) -> None:
     assert run(binaries / "gpudiy", "convert", figure, cwd=tmp_path) == figure.read_text() + "\n"
     assert "allowed" in run(binaries / "gpudiy", "model", figure, "--models", "tso", cwd=tmp_path)
     assert run(binaries / "gpu-diy", "-gpu-safe", "Po-d-Wgl2-Rgl2 Fr-c-gl2l2", cwd=tmp_path / "clean")
-    code = "from gpudiy.shipped import shipped; print(shipped('logs') / 'thesis-figures.csv')"
+    code = "from gpudiy.shipped import shipped; print(shipped('logs') / 'thesis.jsonl')"
     found = run(binaries / "python", "-c", code, cwd=tmp_path).strip()
     assert "shipped_files" in found and Path(found).exists()

@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 
 from gpudiy import __version__
 
@@ -17,17 +18,31 @@ VERBS = {
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
+    "campaign": "run many tests on many devices, and go on after any interruption",
+    "completion": "print what a shell needs to complete verbs and options",
     "compare": "tell which chip is weaker than which, from their logs",
     "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
+    "lock": "ask whether a lock is right, by models and by experiment, and mend it",
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",
+    "table": "print what chips showed as a table",
+    "report": "make a page of what chips showed, to look at and to look things up in",
     "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
     "optcheck": "prove from SASS that compiled tests still are the tests",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
+    ("campaign", "init"): "write a commented plan",
+    ("campaign", "plan"): "tell what a plan would do, and how long it takes",
+    ("campaign", "status"): "tell how far a campaign is",
+    ("campaign", "run"): "do all work of a plan that is not done yet",
+    ("campaign", "resume"): "go on with a campaign that was interrupted",
+    ("lock", "list"): "list the locks of the library",
+    ("lock", "tests"): "write the tests that ask whether a lock is right",
+    ("lock", "check"): "ask models and devices whether a lock is right",
+    ("lock", "fix"): "find the weakest changes that mend a lock, as diffs of its source",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
@@ -92,7 +107,17 @@ def run_verb(verb: str, arguments: list[str]) -> int:
     if arguments and (verb, arguments[0]) in SUBVERBS:
         name, what = f"{verb} {arguments[0]}", SUBVERBS[verb, arguments[0]]
         arguments = arguments[1:]
-    module = import_module(f"gpudiy.cli.{name.replace(' ', '_')}")
+    result: int = verb_module(name).run(verb_parser(name, what).parse_args(arguments))
+    return result
+
+
+def verb_module(name: str) -> ModuleType:
+    return import_module(f"gpudiy.cli.{name.replace(' ', '_')}")
+
+
+def verb_parser(name: str, what: str) -> ArgumentParser:
+    """The parser of a verb, or of a verb and its subverb."""
+    module = verb_module(name)
     parser = ArgumentParser(
         prog=f"gpudiy {name}",
         description=what[0].upper() + what[1:] + ".",
@@ -100,8 +125,7 @@ def run_verb(verb: str, arguments: list[str]) -> int:
         formatter_class=RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    result: int = module.run(parser.parse_args(arguments))
-    return result
+    return parser
 
 
 def _parser() -> ArgumentParser:

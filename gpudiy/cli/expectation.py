@@ -6,9 +6,9 @@ import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpudiy.cli.judging import Answer
 from gpudiy.cli.progress import say
 from gpudiy.litmus.errors import LitmusError
+from gpudiy.models.judging import Answer
 
 PASS = {"1": True, "0": False, "pass": True, "fail": False}
 VERDICTS = ("allowed", "forbidden")

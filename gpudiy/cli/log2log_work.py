@@ -6,12 +6,13 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.log_input import load_logs
+from gpudiy.cli.log_input import load_logs, tell
 from gpudiy.cli.progress import say
 from gpudiy.litmus.errors import LitmusError, counted
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
+    from gpudiy.logs.problem import Problem
     from gpudiy.logs.record import Record
 
 
@@ -45,7 +46,9 @@ def check(given: Namespace) -> int:
 def summary(given: Namespace) -> int:
     from gpudiy.logs.summary import summarise
 
-    lines = summarise(given.logs)
+    problems: list[Problem] = []
+    lines = summarise(given.logs, problems)
+    tell([str(problem) for problem in problems], "problems")
     width = max([len(line.chip) for line in lines] + [4])
     titles = f"{'records':>11}  {'tests':>9}  {'weak seen':>9}  {'iterations':>18}  {'sightings':>15}  apart"
     print(f"{'chip':<{width}}  {titles}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
-    from gpudiy.logs.columns import Columns
     from gpudiy.logs.reading import Log
 
 LOG_HELP = "a log (text, JSON Lines, Parquet, CSV, also .gz), a directory or a pattern of them, or -"
@@ -19,7 +19,10 @@ def load_logs(paths: list[str], without: tuple[str, ...] = ()) -> Log:
     from gpudiy.logs.problem import LogError
     from gpudiy.logs.reading import load
 
+    gc.freeze()  # what is imported by now lives on, and what is read holds no cycles:
+    gc.disable()  # looking for them would cost a tenth of the time
     log = load(paths, without)
+    gc.enable()
     tell([str(problem) for problem in log.problems], "problems")
     if not len(log.columns):
         raise LogError("there is no whole record in these logs")
@@ -31,9 +34,3 @@ def tell(messages: list[str], what: str) -> None:
         say(message)
     if len(messages) > MOST_TOLD:
         say(f"… and {len(messages) - MOST_TOLD:,} more {what}")
-
-
-def with_file(columns: Columns, path: str) -> Columns:
-    """The columns as those of one log, whatever logs it was made from."""
-    columns.lists["file"] = [path] * len(columns)
-    return columns

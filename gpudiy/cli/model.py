@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpudiy.cli.expectation import Expectations
-    from gpudiy.cli.judging import Answer
+    from gpudiy.models.judging import Answer
 
 EPILOG = """\
 A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends so. For forall it
@@ -52,10 +52,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.expectation import Expectations
-    from gpudiy.cli.judging import Judge
     from gpudiy.cli.verdict_output import printer_for
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.sources import find_sources
+    from gpudiy.models.judging import Judge
     from gpudiy.models.library import load_model
 
     try:
@@ -92,7 +92,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _answers(judge: object, sources: list[str], jobs: int) -> Iterator[list[Answer]]:
-    from gpudiy.cli.judging import Judge
+    from gpudiy.models.judging import Judge
 
     assert isinstance(judge, Judge)
     if jobs == 1 or len(sources) == 1:
@@ -100,13 +100,13 @@ def _answers(judge: object, sources: list[str], jobs: int) -> Iterator[list[Answ
         return
     from multiprocessing import Pool
 
-    with Pool(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
+    with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
         results = pool.imap(judge, sources, chunksize=max(1, min(16, len(sources) // (4 * jobs))))
         for _, answers in zip(progress(sources, "files decided"), results, strict=True):
             yield answers
 
 
-def _leave_interrupts_to_the_parent() -> None:
+def leave_interrupts_to_the_parent() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -110,8 +110,8 @@ def _show(test: Test, verdicts: list[Verdict], output: str | None) -> None:
         from pathlib import Path
 
         from gpudiy.cli.output import write_whole
-        from gpudiy.cli.witnessing import picture_of_explanation
         from gpudiy.litmus.printer import print_test
+        from gpudiy.models.explained_picture import picture_of_explanation
         from gpudiy.models.witness import write_witness
 
         write_whole(Path(output) / f"{test.name}.litmus", print_test(test))

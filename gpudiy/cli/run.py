@@ -80,8 +80,8 @@ def run(arguments: Namespace) -> int:
         settings = run_settings(arguments)
         if arguments.resume and not arguments.output:
             raise LitmusError("there is nothing to resume", hint="-o LOG names the log that is continued")
-        log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
         tests, bad = load(arguments.paths)
+        log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
     except LitmusError as error:
         say(error)
         return 2

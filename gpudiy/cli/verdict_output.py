@@ -8,7 +8,7 @@ import sys
 from argparse import Namespace
 from typing import Protocol
 
-from gpudiy.cli.judging import Answer
+from gpudiy.models.judging import Answer
 
 
 class Printer(Protocol):

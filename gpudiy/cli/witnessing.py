@@ -5,13 +5,12 @@ from __future__ import annotations
 from gpudiy.cli.progress import say
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.sources import load_tests
-from gpudiy.models.explanation import Explanation, explain
+from gpudiy.models.explained_picture import picture_of_explanation
+from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.trace import Undecidable
 from gpudiy.models.verdict import decide
-from gpudiy.models.witness import MissingTool, Picture, picture_of, write_witness
-
-BASIC = ("po", "po-loc", "rf", "co", "fr", "rmw", "addr", "data", "ctrl")
+from gpudiy.models.witness import MissingTool, write_witness
 
 
 def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
@@ -36,26 +35,3 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
         return 3
     print(f"{verdict.test.name} is {verdict.word} by {models[0]}: {file}")
     return 0
-
-
-def picture_of_explanation(explanation: Explanation) -> Picture:
-    """The execution of an explanation; the events that a check objects to stand out."""
-    verdict, execution = explanation.verdict, explanation.execution
-    assert execution is not None
-    named = {
-        name: execution.slots[operand.slot]
-        for name, operand in verdict.model.named.items()
-        if name in ("sync", "sc", "syncbar") and not operand.is_set
-    }
-    for step in explanation.steps:
-        if step.relation not in BASIC:
-            pair = execution.skeleton.algebra.pair(step.source, step.target)
-            named[step.relation] = named.get(step.relation, 0) | pair
-    if verdict.allowed:
-        title = f"{verdict.test.name}: allowed by {verdict.model.name}"
-    else:
-        title = f"{verdict.test.name}: forbidden by {verdict.model.name} ({', '.join(explanation.checks)})"
-    highlight = [step.source for step in explanation.steps]
-    return picture_of(
-        execution.skeleton, execution.rf, execution.co, named, title, highlight=highlight, events=execution.events
-    )

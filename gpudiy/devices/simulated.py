@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHUNK = 1 << 16  # instances drawn at once; a run is the beginning of an endless series of chunks
-PATIENCE = 4  # chunks in a row in which no instance ended, before a test is given up
+CHUNK = 1 << 14  # instances drawn at once; a run is the beginning of an endless series of chunks
+PATIENCE = 16  # chunks in a row in which no instance ended, before a test is given up
 PART = 1024  # instances that are looked at at once, at the least
 PREFIX = "sim:"
 

@@ -42,12 +42,15 @@ def toolchain_folder(folder: Path, architecture: str) -> Path:
 
 
 def build(pieces: Sequence[Piece], architecture: str, folder: Path, jobs: int = 2) -> Iterator[Outcome]:
-    """Build the tests for an architecture; outcomes come as they are ready, those in the cache first."""
+    """Build the tests for an architecture; outcomes come as they are ready, those in the cache first.
+
+    Tests with the same text are one test.
+    """
     store = toolchain_folder(folder, architecture)
     known = Cache(store)
     missing = []
-    for piece in pieces:
-        entry = known.find(source_hash(piece))
+    for source, piece in {source_hash(piece): piece for piece in pieces}.items():
+        entry = known.find(source)
         if entry is not None:
             yield Outcome(piece, entry)
         else:

@@ -123,7 +123,7 @@ def plan_launch(shape: Shape, incantation: Incantation, limits: Limits, iteratio
         shared_stride,
         8 * shared_stride * len(shape.shared) * warp_teams * lane_teams * batch,
         DEFAULT_SLOTS,
-        incantation.spin_limit or 4096,
+        incantation.spin_limit or (1 << 13 if limits.in_sequence else 4096),
         limits.groups if limits.in_sequence else max(1, limits.groups),
         1 if limits.in_sequence else min(256, limits.group_size),
     )

@@ -20,6 +20,7 @@ ABOUT_SOURCE = ("source", "where", "table", "figure")
 INCANTATION = re.compile(r"c([1-9]|1[0-6])")
 ARCHITECTURE = re.compile(r"(Tesla|Fermi|Kepler|Maxwell|Pascal|Volta|Turing|Ampere|Hopper)_(.+)")
 WORD_BREAK = re.compile(r"(?<=[A-Z]{2})(?=[A-Z][a-z]|\d)|(?<=[a-z])(?=[A-Z])")
+MOST_DIGITS = 18
 UNKNOWN = ("", "n/a", "-", "--", "na", "NaN")
 PLAIN_TEXT = (
     "hash",
@@ -159,7 +160,7 @@ class _Counts:
         text = row[name].strip().replace(",", "").replace("_", "")
         if text in UNKNOWN:
             return None
-        if text.isdecimal():
+        if text.isdecimal() and len(text) <= MOST_DIGITS:
             return int(text)
         wrong = "nothing is counted below 0" if re.fullmatch(r"-\d+", text) else "this is no count"
         self._problem(line, f"{name} is {row[name]!r}: {wrong}", row["test"])

@@ -37,21 +37,28 @@ class Decision:
 
 def decide_record(record: Record, confidence: float = CONFIDENCE) -> Decision:
     """What a record says of the outcome its test asks for; for `forall`, of what would break it."""
+    verdict, reason = verdict_of(record)
+    if verdict is Verdict.OBSERVED:
+        return Decision(verdict, rate=rate(sightings_of(record), record.iterations, confidence))
+    if verdict is Verdict.NOT_OBSERVED:
+        return Decision(verdict, bound=zero_bound(record.iterations, confidence))
+    return Decision(verdict, reason)
+
+
+def verdict_of(record: Record) -> tuple[Verdict, str]:
+    """The verdict and its reason alone: an interval costs much more than they do, and many records are only summed."""
     if record.ending is Ending.NOT_RUNNABLE:
-        return Decision(Verdict.NOT_RUNNABLE, record.reason)
+        return Verdict.NOT_RUNNABLE, record.reason
     sightings = sightings_of(record)
-    problem = _failure(record, sightings)
-    if problem:
-        return Decision(Verdict.FAILED, problem)
-    problem = _miscount(record)
-    if problem:
-        return Decision(Verdict.DEAD, problem)
+    if problem := _failure(record, sightings):
+        return Verdict.FAILED, problem
+    if problem := _miscount(record):
+        return Verdict.DEAD, problem
     if sightings:
-        return Decision(Verdict.OBSERVED, rate=rate(sightings, record.iterations, confidence))
-    problem = _lifelessness(record)
-    if problem:
-        return Decision(Verdict.DEAD, problem)
-    return Decision(Verdict.NOT_OBSERVED, bound=zero_bound(record.iterations, confidence))
+        return Verdict.OBSERVED, ""
+    if problem := _lifelessness(record):
+        return Verdict.DEAD, problem
+    return Verdict.NOT_OBSERVED, ""
 
 
 def sightings_of(record: Record) -> int:
@@ -79,10 +86,10 @@ def _miscount(record: Record) -> str:
     total = record.positive + record.negative
     if total != record.iterations:
         return f"the outcomes are {total:,}, the iterations {record.iterations:,}"
-    if counts and sum(counts) != record.iterations:
+    if any(counts) and sum(counts) != record.iterations:
         return f"the histogram sums to {sum(counts):,}, the iterations are {record.iterations:,}"
     marked = sum(entry.count for entry in record.histogram if entry.weak)
-    if counts and marked != record.positive:
+    if any(counts) and marked != record.positive:
         return f"the marked outcomes of the histogram are {marked:,}, the positive iterations {record.positive:,}"
     return ""
 

@@ -13,6 +13,7 @@ from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
 from gpudiy.logs.soundness import unsound
 
 KNOWN = {entry.name: entry.type for entry in fields(Record)}
+MOST = 10**18
 PAIRS = ("options", "device_info")
 COUNTS = ("iterations", "positive", "negative")
 TEXTS = tuple(name for name, type in KNOWN.items() if type == "str")
@@ -96,7 +97,9 @@ def _value(name: str, value: Any) -> Any:
         given = _typed(name, value, dict)
         return Liveness(**{key: _count(key, given[key]) for key in LIVENESS if key in given})
     if name == "seed":
-        return _typed(name, value, int)
+        if not -(1 << 63) <= _typed(name, value, int) < 1 << 63:
+            raise ValueError(f"seed is {value}, and has no more than 64 bits")
+        return value
     if name == "seconds":
         return float(_typed(name, value, (int, float)))
     return _typed(name, value, bool)
@@ -112,6 +115,8 @@ def _count(name: str, value: Any) -> int:
     number: int = _typed(name, value, int)
     if number < 0:
         raise ValueError(f"{name} is {number}, and nothing is counted below 0")
+    if number > MOST:
+        raise ValueError(f"{name} is {number}, and nobody counts so far")
     return number
 
 

@@ -35,8 +35,15 @@ def load(paths: Paths, without: tuple[str, ...] = ()) -> Log:
     columns = Columns()
     problems: list[Problem] = []
     files = list(find_logs(given))
+    named = {str(path) for path in given}  # whoever names a directory or a pattern does not mean every file in it
     for file in files:
-        found, wrong = read_file(file, without)
+        try:
+            found, wrong = read_file(file, without)
+        except LogError as error:
+            if file in named:
+                raise
+            problems.append(Problem(file, error.line or 0, f"{error.message}: it is left out"))
+            continue
         columns.extend(found)
         problems += wrong
     return Log(columns, tuple(problems), tuple(files))

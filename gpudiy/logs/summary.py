@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from gpudiy.logs.evidence import COUNTED
 from gpudiy.logs.parquet import read_parquet_table
-from gpudiy.logs.problem import LogError
-from gpudiy.logs.reading import Paths, load
+from gpudiy.logs.problem import LogError, Problem
+from gpudiy.logs.reading import Paths, read_file
 from gpudiy.logs.sources import find_logs, is_parquet
 
 if TYPE_CHECKING:
@@ -31,12 +31,16 @@ class ChipSummary:
     apart: int
 
 
-def summarise(paths: Paths) -> list[ChipSummary]:
-    """A line a chip, in the order of their names."""
+def summarise(paths: Paths, problems: list[Problem] | None = None) -> list[ChipSummary]:
+    """A line a chip, in the order of their names; what is damaged is added to `problems`."""
     import pandas
 
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    parts = [_frame(path) for path in find_logs(given)]
+    named = {str(path) for path in given}
+    wrong: list[Problem] = [] if problems is None else problems
+    parts = [part for path in find_logs(given) if (part := _frame(path, path in named, wrong)) is not None]
+    if not parts:
+        raise LogError("there is no whole record in these logs")
     frame = pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     universal = frame["condition"].astype("category")
     broken = universal.map({name: str(name).startswith("forall") for name in universal.cat.categories}).astype(bool)
@@ -64,7 +68,8 @@ def summarise(paths: Paths) -> list[ChipSummary]:
     ]
 
 
-def _frame(path: str) -> DataFrame:
+def _frame(path: str, named: bool, problems: list[Problem]) -> DataFrame | None:
+    """The columns that are needed; None for a file of a directory that is no log."""
     import pandas
 
     if is_parquet(path):
@@ -76,5 +81,12 @@ def _frame(path: str) -> DataFrame:
             raise LogError(f"this Parquet file has no column `{missing[0]}`", path=path)
         frame: DataFrame = table.to_pandas()
         return frame
-    columns = load(path).columns
+    try:
+        columns, wrong = read_file(path)
+    except LogError as error:
+        if named:
+            raise
+        problems.append(Problem(path, error.line or 0, f"{error.message}: it is left out"))
+        return None
+    problems += wrong
     return pandas.DataFrame({name: columns[name] for name in NEEDED})

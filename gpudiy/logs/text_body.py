@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,26 +18,25 @@ START = re.compile(rf"Test[ \t]+(\S[^\n]*?)[ \t]+{KIND}[ \t]*\n|Test[ \t]+(\S+)[
 # A result in the exact lines that litmus, gpu-litmus and gpudiy print. What does not match is read line by line.
 EXACT = re.compile(
     r"Test (\S+) ([AFR])(?:llowed|orbidden|equired)\n"
-    r"Histogram \((\d+) states\)\n"
-    r"((?:\d+ *[:*]>[^\n]*\n)*+)"
+    r"Histogram \((\d{1,9}) states\)\n"
+    r"((?:\d{1,18} *[:*]>[^\n]*\n)*+)"
     r"(?:Ok|No)\n\n"
-    r"Witnesses\nPositive: (\d+), Negative: (\d+)\n"
+    r"Witnesses\nPositive: (\d{1,18}), Negative: (\d{1,18})\n"
     r"Condition ((?:~?exists|forall)[^\n]*) (?:is|NOT) validated\n"
     r"(?:Hash=([^ \t\n]+)\n)?"
     r"Observation \1 (Never|Sometimes|Always) \5 \6\n"
-    r"(?:Time \1 (\d+\.?\d*)\n)?"
+    r"(?:Time \1 (\d{1,9}\.?\d*)\n)?"
 )
-COUNTS = re.compile(r"^(\d+) *([:*])", re.MULTILINE)
-MANY_CHARACTERS = 1 << 20  # from here on numpy is worth its import
+COUNTS = re.compile(r"(\d+)[^\n]*\n")  # from line to line, which is quicker than to look for line starts
 
-STATES = re.compile(r"Histogram(?:[ \t]+\((\d+)[ \t]+states[ \t]*\))?|States(?:[ \t]+(\d+))?")
-COUNTED = re.compile(r"(-?\d+)[ \t]*([:*])>[ \t]*(.*)")
+STATES = re.compile(r"Histogram(?:[ \t]+\((\d{1,9})[ \t]+states[ \t]*\))?|States(?:[ \t]+(\d{1,9}))?")
+COUNTED = re.compile(r"(-?\d{1,18})[ \t]*([:*])>[ \t]*(.*)")
 VALIDATION = re.compile(r"(?:Loop[ \t]+)?(?:Undef|Succeeded|Failed|Ok|No|\?\?)\b.*|\?\?")
-POSITIVE = re.compile(r"[Pp]ositive:[ \t]*(-?\d+)[ \t]*,?[ \t]*[Nn]egative:[ \t]*(-?\d+)")
+POSITIVE = re.compile(r"[Pp]ositive:[ \t]*(-?\d{1,18})[ \t]*,?[ \t]*[Nn]egative:[ \t]*(-?\d{1,18})")
 CONDITION = re.compile(r"Condition[ \t]+(.*?)(?:[ \t]+is[ \t]+(?:NOT[ \t]+)?validated)?")
 HASH = re.compile(r"[Hh]ash[ \t]*=[ \t]*(\S+)")
-OBSERVATION = re.compile(r"Observation[ \t]+(.+?)[ \t]+(Never|Sometimes|Always)[ \t]+(-?\d+)[ \t]+(-?\d+)")
-TIME = re.compile(r"Time[ \t]+(.+?)[ \t]+(\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)")
+OBSERVATION = re.compile(r"Observation[ \t]+(.+?)[ \t]+(Never|Sometimes|Always)[ \t]+(-?\d{1,18})[ \t]+(-?\d{1,18})")
+TIME = re.compile(r"Time[ \t]+(.+?)[ \t]+(\d{1,9}(?:\.\d*)?(?:[eE][-+]?\d{1,3})?)")
 FATAL = re.compile(r"Fatal[: ][ \t]*(.*)")
 STATE = re.compile(r"[ \t]*(?:~?[Ff]ault|[\w.$\[\]():*]+[ \t]*=).*;")
 OTHER = re.compile(r"(?:Topology|Relax|Bad executions|Flag)\b.*|[A-Za-z]+[ \t]*=.*")
@@ -55,16 +54,7 @@ class Damage(Exception):
 def read_exact(text: str, starts: Sequence[int], ends: Sequence[int]) -> list[tuple[dict[str, Any], int] | None]:
     """The results in exact lines whose numbers agree, each with its end; None for those to be read line by line."""
     found = [EXACT.match(text, start, end) for start, end in zip(starts, ends, strict=True)]
-    matches = [match for match in found if match is not None]
-    sums: Iterable[tuple[int, int, int]]
-    if len(text) > MANY_CHARACTERS and text.isascii():
-        from gpudiy.logs.text_counts import sums_of
-
-        sums = zip(*sums_of(text, [match.span(4) for match in matches]), strict=True)
-    else:
-        sums = map(_sums, matches)
-    agreeing = map(_exact, matches, sums)
-    return [None if match is None else next(agreeing) for match in found]
+    return [None if match is None else _exact(match) for match in found]
 
 
 def read_lines(text: str, start: int, end: int) -> tuple[dict[str, Any], int]:
@@ -78,17 +68,22 @@ def _marked(histogram: str, condition: str, positive: int) -> str:
     return marked(histogram, condition, positive)
 
 
-def _sums(match: re.Match[str]) -> tuple[int, int, int]:
+def _sums(histogram: str) -> tuple[int, int, int]:
     """How many outcomes there are, the sum of their counts, and of those that are marked weak."""
-    counts = COUNTS.findall(match[4])
-    weak = sum(int(count) for count, mark in counts if mark == "*")
-    return len(counts), sum(int(count) for count, _ in counts), weak
+    counts = COUNTS.findall(histogram)
+    weak = 0
+    mark = histogram.find("*>")
+    while mark >= 0:
+        count = histogram[histogram.rfind("\n", 0, mark) + 1 : mark].rstrip()
+        weak += int(count) if count.isdecimal() else 0
+        mark = histogram.find("*>", mark + 1)
+    return len(counts), sum(map(int, counts)), weak
 
 
-def _exact(match: re.Match[str], sums: tuple[int, int, int]) -> tuple[dict[str, Any], int] | None:
+def _exact(match: re.Match[str]) -> tuple[dict[str, Any], int] | None:
     test, _, states, histogram, positive, negative, condition, hash, _, seconds = match.groups()
     seen, others = int(positive), int(negative)
-    lines, total, weak = sums
+    lines, total, weak = _sums(histogram)
     if lines != int(states) or total != seen + others or (weak and weak not in (seen, others)):
         return None
     row = {

@@ -13,6 +13,7 @@ from gpudiy.logs.record import Ending
 from gpudiy.logs.switches import incantation_label
 from gpudiy.logs.text_writer import COMMAND, MACHINE, OWN, architecture_of
 
+MOST_DIGITS = 20  # of a number in a parameter
 LANGUAGES = "GPU_PTX|RACE_OPENCL|GPU_OPENCL|OPENCL|PTX|X86_64|X86|AArch64|ARM|PPC|PPCGen|RISCV|MIPS|SPARC|LISA|Bell|C"
 _TITLE = r"%{3,}[ \t]*\n%[ \t]*Results for[ \t]+(.*?)[ \t]*%[ \t]*\n%{3,}[ \t]*\n"
 _SOURCE = rf"(?:{LANGUAGES})[ \t]+(\S+)[ \t]*$"
@@ -189,7 +190,10 @@ def _own_field(name: str, value: str, trailer: Trailer) -> bool:
         return False
     try:
         if name in (*LIVENESS, "seed", "iterations", "positive", "negative"):
-            trailer.own[name] = int(value)
+            number = int(value) if len(value) <= MOST_DIGITS else -1
+            if not 0 <= number < 1 << 63:
+                return False
+            trailer.own[name] = number
         elif name == "simulated":
             trailer.own[name] = value == "true"
         else:

@@ -15,7 +15,7 @@ from io import BytesIO
 from pathlib import Path
 
 from gpudiy.models.picture import Arrow, Node, Picture, from_json, picture_of, to_json
-from gpudiy.models.picture_layout import (
+from gpudiy.models.picture_grid import (
     CHARACTER,
     LABEL_SIZE,
     LANE_PADDING,
@@ -23,11 +23,10 @@ from gpudiy.models.picture_layout import (
     SMALL_SIZE,
     TITLE_SIZE,
     Box,
-    Layout,
     Point,
-    laid_out,
     text_width,
 )
+from gpudiy.models.picture_layout import Layout, laid_out
 
 SUFFIXES = (".svg", ".png", ".dot", ".json")
 FONTS = ("DejaVu Sans Mono", "Menlo", "Consolas", "Liberation Mono", "monospace")

@@ -27,7 +27,7 @@ from gpudiy.models.verdict import outcomes
 OLD, NEW = "kepler", "volta"
 SMALL = ("classic", "rmw", "dependencies", "coherence")
 LARGE = ("modern", "scoped", "thesis")
-STEPS = {"classic": 2, "rmw": 41, "dependencies": 23, "coherence": 17, "modern": 331}
+STEPS = {"classic": 3, "rmw": 41, "dependencies": 23, "coherence": 17, "modern": 331}
 KNOWN_TO_NO_OLD_CHIP = ("modern",)
 
 

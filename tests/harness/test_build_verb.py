@@ -76,7 +76,7 @@ def run(*words: str) -> int:
 
 
 def test_tests_are_built_and_checked(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(SB, CAS, "--arch", "sm_80,sm_90", "-o", str(out)) == 0
+    assert run(SB, CAS, SB, "--arch", "sm_80,sm_90", "-o", str(out)) == 0
     assert capsys.readouterr().out == f"4 of 4 tests in {out}\n"
     found = list(read_index(out))
     assert [(built.test, built.arch, built.optcheck) for built in found] == [

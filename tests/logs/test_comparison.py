@@ -39,7 +39,7 @@ def pair_of(records: list[Record]) -> Pair:
 def test_published_data_titan_is_weaker_than_gtx_750(corpus: Path) -> None:
     """On every published test where both have counts, what the 750 shows, the Titan shows too."""
     log = load([corpus / "observations" / "observations.csv", corpus / "observations" / "msthesis-tables.csv"])
-    shipped = load(ROOT / "logs" / "thesis-figures.csv")
+    shipped = load(ROOT / "logs" / "thesis.jsonl")
     log.columns.extend(shipped.columns)
     evidence = gather(log.columns)
     names = evidence.chips.names

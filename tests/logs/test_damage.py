@@ -183,6 +183,9 @@ def test_what_is_no_log(text: str, message: str, tmp_path: Path) -> None:
         ('{"test": "SB", "positive": 1, "negative": 1, "iterations": 3}', "are not 3 iterations"),
         ('{"test": "SB", "negative": 2, "iterations": 2, "histogram": [{"outcome": "x=1;", "count": 3}]}', "sum to 3"),
         ('{"test": "SB", "ending": "lost"}', "lost"),
+        ('{"test": "SB", "positive": ' + "9" * 30 + "}", "nobody counts so far"),
+        ('{"test": "SB", "positive": ' + "9" * 5000 + "}", "digits"),
+        ('{"test": "SB", "seed": 18446744073709551616}', "64 bits"),
         ("{" * 100_000, "no record|not JSON"),
     ],
 )
@@ -267,6 +270,26 @@ def test_reading_warns_of_damages(tmp_path: Path) -> None:
         frame = read(log)
     assert frame.attrs["problems"][0]["line"] == 2
     assert list(frame["test"]) == ["MP"]
+
+
+def test_a_directory_may_hold_other_files(corpus: Path, tmp_path: Path) -> None:
+    log = load(corpus / "gpu-litmus-titan")
+    assert len(log.columns) == 3
+    assert [(Path(problem.path).name, problem.line) for problem in log.problems] == [("LICENSE.txt", 1)]
+    with pytest.raises(LogError, match="no log"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("digits", [19, 5000])
+def test_numbers_beyond_all_counting(digits: int, tmp_path: Path) -> None:
+    many = "9" * digits
+    text = f"Test SB Allowed\nHistogram (1 states)\n{many} :>x=1;\nNo\n\nWitnesses\nPositive: 0, Negative: {many}\n"
+    columns, problems = read_text(text, "log")
+    assert not len(columns)
+    assert len(problems) == 1
+    csv = tmp_path / "log.csv"
+    csv.write_text(f"test,positive\nmp,{many}\n")
+    assert "no count" in load(csv).problems[0].message
 
 
 def test_histograms_may_be_missing() -> None:

@@ -21,7 +21,8 @@ from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
 from gpudiy.models.model import Model
 from gpudiy.models.picture import label_of, without_shortcuts
-from gpudiy.models.picture_layout import Box, _sampled, laid_out
+from gpudiy.models.picture_grid import Box
+from gpudiy.models.picture_layout import laid_out
 from gpudiy.models.search import Execution, Search
 from gpudiy.models.verdict import target_of
 from gpudiy.models.witness import (
@@ -303,6 +304,19 @@ def numbers(text: str) -> list[tuple[float, float]]:
     return list(zip(values[::2], values[1::2], strict=True))
 
 
+def points_on(curve: tuple[tuple[float, float], ...], steps: int = 40) -> list[tuple[float, float]]:
+    """Points on Bézier pieces, close to each other."""
+    points = [curve[0]]
+    for start in range(0, len(curve) - 1, 3):
+        piece = curve[start : start + 4]
+        for step in range(1, steps + 1):
+            t = step / steps
+            weights = ((1 - t) ** 3, 3 * (1 - t) ** 2 * t, 3 * (1 - t) * t**2, t**3)
+            x, y = (sum(w * point[axis] for w, point in zip(weights, piece, strict=True)) for axis in (0, 1))
+            points.append((x, y))
+    return points
+
+
 def on_border(point: tuple[float, float], box: Box) -> bool:
     return box.holds(point, 0.3) and not box.holds(point, -0.3)
 
@@ -335,7 +349,7 @@ class TestSvg:
         for arrow, route in zip(picture(name).arrows, layout.routes, strict=True):
             for number, box in enumerate(layout.boxes):
                 own = number in (arrow.source, arrow.target)
-                assert not any(box.holds(point, -0.5 if own else 2) for point in _sampled(route.curve, 40))
+                assert not any(box.holds(point, -0.5 if own else 2) for point in points_on(route.curve))
                 assert not box.meets(route.label)
         assert not any(one.label.meets(other.label) for one, other in combinations(layout.routes, 2))
 

@@ -136,14 +136,13 @@ def hunt(architecture: str, count: int) -> tuple[int, int, list[str]]:
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_120"])
 def test_injected_faults_are_caught(architecture: str) -> None:
-    clean, made, missed = hunt(architecture, 8)
-    assert clean > 20 and made > 5 * clean
+    clean, made, missed = hunt(architecture, 6)
+    assert clean > 15 and made > 5 * clean
     assert not missed, missed
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90"])
-def test_injected_faults_are_caught_in_hundreds_of_listings(architecture: str) -> None:
-    clean, made, missed = hunt(architecture, 250 if architecture == "sm_75" else 130)
-    assert clean >= 500 or architecture == "sm_75"
+def test_injected_faults_are_caught_in_hundreds_of_listings() -> None:
+    clean, made, missed = hunt("sm_90", 140)
+    assert clean >= 500
     assert len(missed) <= made * 0.005, missed

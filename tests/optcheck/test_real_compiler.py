@@ -8,7 +8,8 @@ from optcheck_kernels import checked
 from gpudiy.litmus import Test, read_test
 from optcheck.verdict import Check, Verdict
 
-ARCHITECTURES = pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_120"])
+OTHERS = [pytest.param(name, marks=pytest.mark.heavy) for name in ("sm_75", "sm_80", "sm_120")]
+ARCHITECTURES = pytest.mark.parametrize("architecture", ["sm_90", *OTHERS])
 ONE_THREAD = """GPU_PTX {name}
 {{ }}
  P0 ;

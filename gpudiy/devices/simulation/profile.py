@@ -62,7 +62,7 @@ _PROFILES = (
     ),
     Profile(
         "maxwell", "simulated chip like Maxwell", "sm_52", Family.SINGLE_MEMORY, "ptx-asplos15",
-        loads=Pace(0.04, 5.0), rereads=Pace(0.04, 5.0), stores=Pace(0.08, 5.0), atomics=Pace(0.002, 6.0),
+        loads=Pace(0.01, 5.0), rereads=Pace(0.01, 5.0), stores=Pace(0.01, 5.0),
     ),
     Profile(
         "volta", "simulated chip like Volta", "sm_70", Family.MANY_VIEWS, "ptx-6.0",

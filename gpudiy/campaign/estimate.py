@@ -1,0 +1,76 @@
+"""What a plan would take: how many tests and runs, and about how long, found by running a few of them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from gpudiy.campaign.campaign import Campaign
+from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.unit import Unit
+from gpudiy.devices.runner import Runner
+from gpudiy.logs.decision import EVIDENCE
+
+PROBES = 5  # units that are run to see how long one takes
+PROBE_ITERATIONS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceEstimate:
+    """Runs of the first round on one device, and the seconds they would take; `problem` when it does not open."""
+
+    device: str
+    runs: int
+    seconds: float
+    not_runnable: int = 0  # of the runs that were tried
+    tried: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    tests: int
+    models: int
+    architectures: int
+    rounds: int
+    devices: tuple[DeviceEstimate, ...]
+
+    @property
+    def seconds(self) -> float:
+        return max((device.seconds for device in self.devices), default=0.0)
+
+
+def estimate(plan: Plan) -> Estimate:
+    """Look at a plan without writing anything into its directory."""
+    with TemporaryDirectory(prefix="gpudiy-") as temporary:
+        campaign = Campaign(replace(plan, directory=Path(temporary)))
+        units = campaign.units(1, {})
+        devices = [
+            _device(plan, device, [unit for unit in units if unit.group.device == device])
+            for device in plan.run.devices
+        ]
+        return Estimate(
+            len(campaign.tests), len(plan.models.names), len(plan.build.architectures), plan.run.rounds, tuple(devices)
+        )
+
+
+def _device(plan: Plan, device: str, units: list[Unit]) -> DeviceEstimate:
+    """Run some units, spread over all of them, with fewer iterations."""
+    chosen = units[:: max(1, len(units) // PROBES)][:PROBES]
+    seconds, ran = 0.0, 0
+    iterations = min(PROBE_ITERATIONS, plan.run.iterations)
+    try:
+        with Runner(device) as runner:
+            start = time.monotonic()
+            for unit in chosen:
+                settings = replace(unit.group.settings(), iterations=iterations)
+                (record,) = runner.run([unit.test.load()], settings)
+                ran += record.ending in EVIDENCE
+            seconds = time.monotonic() - start
+    except Exception as error:
+        return DeviceEstimate(device, len(units), 0.0, problem=str(error))
+    each = seconds / max(1, ran) * plan.run.iterations / iterations
+    share = ran / max(1, len(chosen))
+    return DeviceEstimate(device, len(units), each * share * len(units), len(chosen) - ran, len(chosen))

@@ -1,0 +1,56 @@
+"""The result of a campaign as JUnit XML, which every CI server shows: a test case for each test on each chip."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from xml.etree import ElementTree
+
+from gpudiy.logs.conformance import Conformance, Finding
+from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.record import Record
+
+PRINTABLE = dict.fromkeys(range(32), " ") | {9: "\t", 10: "\n", 13: "\r"}  # XML has no other control characters
+
+
+def junit_text(name: str, records: Sequence[Record], conformances: Mapping[str, Conformance]) -> str:
+    """Forbidden outcomes are failures, runs that failed or a dead harness errors, what cannot be run there skipped."""
+    findings: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    for model, conformance in conformances.items():
+        for finding in conformance.findings:
+            findings.setdefault((finding.test, finding.chip), []).append((model, finding))
+    root = ElementTree.Element("testsuites", name=name)
+    for device in dict.fromkeys(record.device for record in records):
+        own = [record for record in records if record.device == device]
+        suite = ElementTree.SubElement(root, "testsuite", name=device)
+        for record in own:
+            _case(suite, record, findings.get((record.test, record.chip), []))
+        _count(suite, own)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[str, Finding]]) -> None:
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=record.device, name=_clean(record.test), time=f"{record.seconds:.3f}"
+    )
+    decision = decide_record(record)
+    if decision.verdict is Verdict.NOT_RUNNABLE:
+        ElementTree.SubElement(case, "skipped", message=_clean(decision.reason))
+    elif decision.verdict in (Verdict.FAILED, Verdict.DEAD):
+        ElementTree.SubElement(case, "error", message=_clean(decision.reason), type=str(decision.verdict))
+    for model, finding in findings:
+        message = f"{finding.outcome} was observed {finding.count:,} times and is forbidden by {model}"
+        failure = ElementTree.SubElement(case, "failure", message=_clean(message), type="forbidden")
+        failure.text = _clean(f"{' and '.join(finding.checks)}\n{finding.explanation}")
+
+
+def _count(suite: ElementTree.Element, records: Sequence[Record]) -> None:
+    kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    suite.set("tests", str(len(records)))
+    for attribute, kind in kinds.items():
+        suite.set(attribute, str(sum(case.find(kind) is not None for case in suite)))
+    suite.set("time", f"{sum(record.seconds for record in records):.3f}")
+
+
+def _clean(text: str) -> str:
+    return text.translate(PRINTABLE)

@@ -1,0 +1,46 @@
+"""The records of a campaign: Parquet parts that any reader of logs reads, and the journal of the last ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.store import Form, Store, stored_rows
+from gpudiy.campaign.unit import unit_key
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.json_lines import print_json_line, record_of_json
+from gpudiy.logs.parquet import read_parquet, write_parquet
+from gpudiy.logs.record import Record
+
+RECORDS = "records"
+
+
+def _write_part(records: Sequence[Record], path: Path) -> None:
+    write_parquet(Columns.of(records), path)
+
+
+def _read_part(path: Path) -> list[Record]:
+    return list(read_parquet(str(path)).records())
+
+
+FORM: Form[Record] = Form(
+    key=unit_key,
+    line=lambda record: print_json_line(record).rstrip("\n"),
+    parse=lambda text: record_of_json(json.loads(text)),
+    write_part=_write_part,
+    read_part=_read_part,
+    suffix=".parquet",
+)
+
+
+def record_store(plan: Plan, seen: Callable[[Record], None]) -> Store[Record]:
+    """The store of the records; `seen` is told of each, also of those that are there already."""
+    return Store(plan.directory / RECORDS, FORM, seen)
+
+
+def finished_records(plan: Plan) -> list[Record]:
+    """The records so far, for somebody who only looks."""
+    folder = plan.directory / RECORDS
+    return stored_rows(folder, FORM) if folder.is_dir() else []

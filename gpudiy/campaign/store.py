@@ -1,0 +1,210 @@
+"""`Store`: rows that survive anything. Each is one checked line of a journal; full journals become parts.
+
+A row is finished when its line stands in the journal. A journal of `PART_SIZE` rows is written as a part, whole, under
+a name that holds the digest of its bytes, and only then emptied. Whatever kills the process in between, the next one
+finds each finished row exactly once: a torn last line is dropped, a row that stands in a part and in the journal counts
+once, and what does not agree with its digest is set aside and done again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Generic, Self, TypeVar
+
+Row = TypeVar("Row")
+
+PART_SIZE = 1000  # rows of a part
+DIGEST = 16  # hexadecimal digits of a digest
+JOURNAL, LOCK = "journal", "lock"
+
+
+class StoreError(Exception):
+    """The store cannot be used: somebody else uses it, or its files cannot be read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[Row]):
+    """How rows are told apart and written: as lines of the journal and as whole parts."""
+
+    key: Callable[[Row], str]
+    line: Callable[[Row], str]
+    parse: Callable[[str], Row]
+    write_part: Callable[[Sequence[Row], Path], None]
+    read_part: Callable[[Path], Sequence[Row]]
+    suffix: str
+
+
+class Store(Generic[Row]):
+    """Rows in a directory; one process at a time may add to it."""
+
+    def __init__(self, directory: Path, form: Form[Row], seen: Callable[[Row], None] = lambda row: None) -> None:
+        """`seen` is told of every finished row, those found on opening too; the store itself keeps their keys only."""
+        self.directory = directory
+        self.form = form
+        self.seen = seen
+        self.keys: set[str] = set()
+        self.pending: list[Row] = []  # rows that stand in the journal only
+        self.problems: list[str] = []  # what was found damaged and set aside
+
+    def __enter__(self) -> Self:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.lock = os.open(self.directory / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self.lock)
+            raise StoreError(f"{self.directory} is in use by another gpudiy: wait for it, or end it") from None
+        self._recover()
+        self.journal = os.open(self.directory / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self.length = os.fstat(self.journal).st_size
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.fsync(self.journal)
+        os.close(self.journal)
+        os.close(self.lock)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.keys
+
+    def add(self, row: Row) -> None:
+        """Make a row finished; a row whose key is there already changes nothing."""
+        if self.form.key(row) in self.keys:
+            return
+        self._append(_checked(self.form.line(row)))
+        self._take(row)
+        self.pending.append(row)
+        if len(self.pending) >= PART_SIZE:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows of the journal as a part and empty the journal."""
+        if not self.pending:
+            return
+        temporary = self.directory / f".part.{os.getpid()}{self.form.suffix}"
+        try:
+            self.form.write_part(self.pending, temporary)
+            _synchronise(temporary)
+            number = 1 + max((_number(part) for part in self.parts()), default=0)
+            temporary.replace(self.directory / f"part-{number:06}-{_digest(temporary.read_bytes())}{self.form.suffix}")
+        finally:
+            temporary.unlink(missing_ok=True)
+        _synchronise(self.directory)
+        os.ftruncate(self.journal, 0)
+        self.length = 0
+        self.pending = []
+
+    def parts(self) -> list[Path]:
+        return sorted(self.directory.glob(f"part-*{self.form.suffix}"))
+
+    def _take(self, row: Row) -> bool:
+        """Count a row as finished; whether it is new."""
+        key = self.form.key(row)
+        if key in self.keys:
+            return False
+        self.keys.add(key)
+        self.seen(row)
+        return True
+
+    def _append(self, line: bytes) -> None:
+        try:
+            written = os.write(self.journal, line)
+            if written != len(line):
+                raise OSError(28, "No space left on device")
+        except OSError as error:
+            os.ftruncate(self.journal, self.length)  # no half line stays behind
+            raise StoreError(f"{self.directory / JOURNAL}: cannot be written: {error.strerror}") from error
+        self.length += len(line)
+
+    def _recover(self) -> None:
+        for leftover in self.directory.glob(".part.*"):
+            leftover.unlink()
+        for part in self.parts():
+            self._take_part(part)
+        journal = self.directory / JOURNAL
+        if not journal.exists():
+            return
+        kept = []
+        for row, line in self._journal_rows(journal):
+            if self._take(row):
+                self.pending.append(row)
+                kept.append(line)
+        _replace(journal, b"".join(kept))
+
+    def _take_part(self, part: Path) -> None:
+        data = part.read_bytes()
+        if _digest(data) != part.name[: -len(self.form.suffix)].rpartition("-")[2]:
+            part.rename(part.with_name(f"{part.name}.damaged"))
+            self.problems.append(f"{part}: damaged; set aside, and its work is done again")
+            return
+        for row in self.form.read_part(part):
+            self._take(row)
+
+    def _journal_rows(self, journal: Path) -> Iterator[tuple[Row, bytes]]:
+        data = journal.read_bytes()
+        lines = data.splitlines(keepends=True)
+        for number, line in enumerate(lines, 1):
+            text = _verified(line)
+            if text is None:
+                if number < len(lines):  # the last line may be torn by a kill; no other may
+                    self.problems.append(f"{journal}:{number}: damaged line dropped, its work is done again")
+                continue
+            yield self.form.parse(text), line
+
+
+def stored_rows(directory: Path, form: Form[Row]) -> list[Row]:
+    """The finished rows, for somebody who only looks: nothing is locked, nothing changed."""
+    rows: list[Row] = []
+    store = Store(directory, form, rows.append)
+    for part in store.parts():
+        for row in form.read_part(part):
+            store._take(row)
+    journal = directory / JOURNAL
+    if journal.exists():
+        for row, _ in store._journal_rows(journal):
+            store._take(row)
+    return rows
+
+
+def _checked(text: str) -> bytes:
+    data = text.encode()
+    return _digest(data).encode() + b" " + data + b"\n"
+
+
+def _verified(line: bytes) -> str | None:
+    """The text of a line of the journal, if it is whole."""
+    digest, _, data = line.partition(b" ")
+    if not data.endswith(b"\n") or _digest(data[:-1]).encode() != digest:
+        return None
+    return data[:-1].decode()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:DIGEST]
+
+
+def _number(part: Path) -> int:
+    return int(part.name.split("-")[1])
+
+
+def _replace(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_bytes(data)
+    _synchronise(temporary)
+    temporary.replace(path)
+
+
+def _synchronise(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,119 @@
+"""The tests of a campaign: written once as files with an index, then found through it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpudiy.campaign.plan import Plan
+from gpudiy.diy.families import FAMILIES
+from gpudiy.diy.generator import Generator
+from gpudiy.diy.writer import INDEX, SUFFIX, DirectoryWriter
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.litmus.printer import print_test
+from gpudiy.litmus.reader import read_test
+from gpudiy.litmus.sources import find_sources, load_tests
+from gpudiy.litmus.test import Test
+
+TESTS = "tests"
+GIVEN = "given"  # the folder of tests that come from files
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTest:
+    """A test of the campaign: its name, the hash of its meaning, and its file."""
+
+    name: str
+    hash: str
+    path: Path
+
+    def load(self) -> Test:
+        return read_test(self.path.read_text(encoding="utf-8"), str(self.path))
+
+
+def planned_tests(plan: Plan) -> list[PlannedTest]:
+    """The tests of the plan, each once, in a stable order; what is not there yet is written."""
+    found: dict[str, PlannedTest] = {}
+    for folder in _folders(plan):
+        for test in _indexed(folder):
+            found.setdefault(test.hash, test)
+    tests = list(found.values())
+    if 0 < plan.tests.sample < len(tests):
+        seed = plan.run.seeds[0] if plan.run.seeds else 0
+        chosen = sorted(tests, key=lambda test: _rank(test.hash, seed))[: plan.tests.sample]
+        kept = {test.hash for test in chosen}
+        tests = [test for test in tests if test.hash in kept]
+    return tests
+
+
+def check_families(plan: Plan) -> None:
+    """Raise `LitmusError` for a family that does not exist."""
+    for family in plan.tests.families:
+        if family not in FAMILIES:
+            hint = near_name(family, tuple(FAMILIES)) or f"families are {', '.join(FAMILIES)}"
+            raise LitmusError(f"there is no family {family!r}", hint=hint)
+
+
+def _folders(plan: Plan) -> Iterator[Path]:
+    check_families(plan)
+    root = plan.directory / TESTS
+    for family in plan.tests.families:
+        folder = root / family
+        if not (folder / INDEX).exists():
+            with DirectoryWriter(folder) as writer:
+                for blueprint in Generator(FAMILIES[family].recipe()).blueprints():
+                    writer.write(blueprint)
+        yield folder
+    if plan.tests.paths:
+        yield _given(plan, root / GIVEN)
+
+
+def _given(plan: Plan, folder: Path) -> Path:
+    """The tests of the files of the plan; they are copied anew each time, for they may have changed."""
+    part = folder.with_name(f".{folder.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    lines = []
+    for name, test in _unambiguous(_loaded(plan)):
+        (part / f"{name}{SUFFIX}").write_text(print_test(test), encoding="utf-8")
+        lines.append(json.dumps({"name": name, "content_hash": content_hash(test)}))
+    (part / INDEX).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    shutil.rmtree(folder, ignore_errors=True)
+    part.rename(folder)
+    return folder
+
+
+def _loaded(plan: Plan) -> Iterator[Test]:
+    for source in find_sources([str(plan.path(path)) for path in plan.tests.paths]):
+        yield from load_tests(source)
+
+
+def _unambiguous(tests: Iterable[Test]) -> Iterator[tuple[str, Test]]:
+    """Each test once, with a file name of its own: tests of one name and different meaning get their hash behind it."""
+    names: dict[str, str] = {}
+    hashes = set()
+    for test in tests:
+        digest = content_hash(test)
+        if digest in hashes:
+            continue
+        hashes.add(digest)
+        name = test.name.replace("/", "_")
+        if names.setdefault(name, digest) != digest:
+            name = f"{name}-{digest[:8]}"
+        yield name, test
+
+
+def _indexed(folder: Path) -> Iterator[PlannedTest]:
+    with (folder / INDEX).open(encoding="utf-8") as index:
+        for line in index:
+            entry = json.loads(line)
+            yield PlannedTest(entry["name"], entry["content_hash"], folder / f"{entry['name']}{SUFFIX}")
+
+
+def _rank(digest: str, seed: int) -> bytes:
+    return hashlib.sha256(f"{seed} {digest}".encode()).digest()

@@ -1,0 +1,53 @@
+"""`gpudiy campaign init`: write a commented plan."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from gpudiy.cli.output import write_whole
+from gpudiy.cli.progress import say
+
+EPILOG = """\
+examples:
+  gpudiy campaign init plan.toml
+  gpudiy campaign init plan.toml --families classic,rmw --devices sim:kepler,opencl
+
+exit code: 0 written, 2 the file is there already or a name is wrong"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the file to write, such as plan.toml")
+    parser.add_argument(
+        "--families", metavar="F1,F2", default="classic", help="families of tests (default: %(default)s)"
+    )
+    parser.add_argument("--devices", metavar="D1,D2", default="sim:kepler", help="devices (default: %(default)s)")
+    parser.add_argument("--force", action="store_true", help="write over a plan that is there")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.campaign.plan import plan_of, plan_template
+    from gpudiy.campaign.plan_text import PlanText
+    from gpudiy.campaign.test_set import check_families
+    from gpudiy.devices.opening import check_kind
+    from gpudiy.litmus.errors import LitmusError
+
+    path: Path = arguments.plan
+    try:
+        if path.exists() and not arguments.force:
+            raise LitmusError("there is a plan already", path=str(path), hint="--force writes over it")
+        devices = _names(arguments.devices)
+        for device in devices:
+            check_kind(device)
+        text = plan_template(path.stem, _names(arguments.families), devices)
+        check_families(plan_of(PlanText.parse(text, str(path)), path))
+    except LitmusError as error:
+        say(error)
+        return 2
+    write_whole(path, text)
+    print(f"{path} is written: look at it, then `gpudiy campaign run {path}`")
+    return 0
+
+
+def _names(text: str) -> list[str]:
+    return list(dict.fromkeys(text.replace(",", " ").split()))

@@ -1,0 +1,57 @@
+"""`gpudiy campaign plan`: what a plan would do, and how long it would take."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from gpudiy.cli.progress import say
+
+EPILOG = """\
+Nothing is written. The time is found by running a few of the tests on every device.
+
+example:
+  gpudiy campaign plan plan.toml
+
+exit code: 0 the plan can be run, 2 it cannot, 3 a device of it is not there"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file")
+    parser.add_argument("--dry-run", action="store_true", help="what this verb does anyway")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: Namespace) -> int:
+    from dataclasses import asdict
+
+    from gpudiy.campaign.estimate import estimate
+    from gpudiy.campaign.plan import read_plan
+    from gpudiy.litmus.errors import LitmusError
+
+    try:
+        plan = read_plan(arguments.plan)
+        found = estimate(plan)
+    except LitmusError as error:
+        say(error)
+        return 2
+    if arguments.json:
+        print(json.dumps(asdict(found) | {"seconds": round(found.seconds, 1)}))
+    else:
+        print(f"{found.tests:,} tests, {found.models} models, {found.architectures} architectures to build for")
+        for device in found.devices:
+            time = device.problem or f"about {duration(device.seconds)}"
+            tried = f"; {device.not_runnable} of {device.tried} tried cannot be run there" * bool(device.not_runnable)
+            print(f"  {device.device:<16} {device.runs:>9,} runs  {time}{tried}")
+        more = f", then up to {found.rounds - 1} rounds for uncertain tests" if found.rounds > 1 else ""
+        print(f"the devices work side by side: about {duration(found.seconds)}{more}")
+    return 3 if any(device.problem for device in found.devices) else 0
+
+
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 10 min`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60:,} h {minutes % 60} min"

@@ -1,0 +1,211 @@
+"""`gpudiy campaign run`: do all work of a plan that is not done yet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiy.cli import INTERRUPTED
+from gpudiy.cli.numbers import positive
+from gpudiy.cli.progress import progress, say
+
+if TYPE_CHECKING:
+    from gpudiy.campaign.campaign import Campaign, Execute, Step
+
+EVERY = 2.0  # seconds between two lines about progress
+EPILOG = """\
+Whatever is done stays done: interrupt it, kill it, change the plan, and call it again. `gpudiy campaign status` tells
+how far it is, also while it runs.
+
+examples:
+  gpudiy campaign run plan.toml
+  gpudiy campaign run plan.toml --workers 2
+  gpudiy campaign run plan.toml --scheduler tcp://node7:8786
+  gpudiy campaign run plan.toml --ci --junit result.xml
+
+exit code: 0 done, 1 with --ci: something forbidden was observed, 2 bad plan, 3 a device or a tool failed,
+130 interrupted"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="run on the Dask cluster of this scheduler, tcp://HOST:PORT"
+    )
+    where.add_argument("--workers", metavar="N", type=positive, help="run on N Dask workers on this machine")
+    parser.add_argument(
+        "-j", "--jobs", metavar="N", type=positive, default=2, help="processes that decide and build (default: 2)"
+    )
+    parser.add_argument(
+        "--ci", action="store_true", help="compare with the models of the plan; forbidden is exit code 1"
+    )
+    parser.add_argument("--junit", metavar="FILE", type=Path, help="with --ci: write the result as JUnit XML")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.campaign.campaign import Campaign
+    from gpudiy.campaign.cluster import ClusterError
+    from gpudiy.campaign.plan import read_plan
+    from gpudiy.campaign.store import StoreError
+    from gpudiy.devices.opening import check_kind
+    from gpudiy.devices.worker import WorkerFailure
+    from gpudiy.litmus.errors import LitmusError
+
+    again = f"what is finished is kept: `gpudiy campaign resume {arguments.plan}` goes on"
+    try:
+        plan = read_plan(arguments.plan)
+        for device in plan.run.devices:
+            check_kind(device)
+        return _stages(Campaign(plan), arguments)
+    except LitmusError as error:
+        say(error)
+        return 2
+    except (ClusterError, StoreError, WorkerFailure) as error:
+        say(f"gpudiy campaign: error: {error}\n{again}")
+        return 3
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        say(f"gpudiy campaign: error: {error.filename or 'output'}: {error.strerror}\n{again}")
+        return 3
+    except KeyboardInterrupt:
+        say(f"gpudiy: interrupted; {again}")
+        return INTERRUPTED
+
+
+def _stages(campaign: Campaign, arguments: Namespace) -> int:
+    from gpudiy.campaign.verdicts import decided
+
+    plan, quiet = campaign.plan, arguments.quiet
+    known = len(campaign.books)  # an incantation that does not exist is an error before any work is done
+    print(
+        f"{plan.name}: {len(campaign.tests):,} tests on {', '.join(plan.run.devices) or 'no device'}"
+        f" under {known} incantation{'s' * (known != 1)}, in {plan.directory}"
+    )
+    if plan.models.names:
+        watched = progress(campaign.tests, "tests decided", quiet)
+        for _ in zip(decided(plan, campaign.tests, arguments.jobs), watched, strict=False):
+            pass
+    code = _build(campaign, arguments) if plan.build.architectures else 0
+    watch = _Watch(quiet)
+    for step in campaign.run(_executor(arguments)):
+        watch.tell(step)
+    watch.finish()
+    for problem in campaign.problems:
+        say(problem)
+    _summarise(campaign)
+    if arguments.ci:
+        code = max(code, _conform(campaign, arguments))
+    return max(code, _report(campaign, arguments)) if plan.report and plan.run.devices else code
+
+
+def _build(campaign: Campaign, arguments: Namespace) -> int:
+    """Build for the architectures of the plan; that some tests are refused is a result and no failure."""
+    from gpudiy.cli import FAILED, run_verb
+
+    plan = campaign.plan
+    quiet = ["-q"] * arguments.quiet
+    words = [
+        f"@{campaign.list_tests()}",
+        "--arch",
+        ",".join(plan.build.architectures),
+        "-j",
+        str(arguments.jobs),
+        *quiet,
+    ]
+    code = run_verb("build", [*words, "-o", str(plan.directory / "built")])
+    return FAILED if code == FAILED else 0
+
+
+def _executor(arguments: Namespace) -> Execute:
+    if arguments.scheduler is None and arguments.workers is None:
+        from gpudiy.campaign.local import run_locally
+
+        return run_locally
+    from gpudiy.campaign.cluster import Cluster
+
+    return Cluster(arguments.scheduler, arguments.workers or 0).run
+
+
+class _Watch:
+    """Tells on standard error how far the runs are."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.terminal = sys.stderr.isatty()
+        self.start = self.due = time.monotonic()
+        self.first: int | None = None
+        self.round = 0
+
+    def tell(self, step: Step) -> None:
+        if self.quiet:
+            return
+        if step.round != self.round:
+            self.round, self.first, self.start = step.round, step.done - 1, time.monotonic()
+        now = time.monotonic()
+        if now < self.due:
+            return
+        self.due = now + (EVERY / 10 if self.terminal else EVERY)
+        rate = (step.done - (self.first or 0)) / max(1e-6, now - self.start)
+        text = f"round {step.round}: {step.done:,} of {step.total:,} runs, {rate:,.1f}/s, last {step.record.test}"
+        if self.terminal:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def finish(self) -> None:
+        if self.terminal and not self.quiet and self.round:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _summarise(campaign: Campaign) -> None:
+    from gpudiy.campaign.status import status_of
+
+    status = status_of(campaign)
+    for device in status.devices:
+        print(
+            f"{device.device}: {device.done:,} runs, {device.iterations:,} iterations,"
+            f" {device.observed:,} of {status.tests:,} tests observed"
+        )
+    if status.failures:
+        print("; ".join(f"{count:,} {ending}" for ending, count in sorted(status.failures.items())))
+
+
+def _conform(campaign: Campaign, arguments: Namespace) -> int:
+    """Hold the records against the models; forbidden outcomes are the answer no."""
+    from gpudiy.campaign.junit import junit_text
+    from gpudiy.campaign.records import finished_records
+    from gpudiy.cli.output import write_whole
+    from gpudiy.logs.columns import Columns
+    from gpudiy.logs.conformance import Answer, conform
+    from gpudiy.models.library import load_model
+
+    plan = campaign.plan
+    records = finished_records(plan)
+    columns = Columns.of(records)
+    found = {name: conform(columns, load_model(name), limit=float(plan.models.limit)) for name in plan.models.names}
+    for name, conformance in found.items():
+        forbidden = conformance.count(Answer.FORBIDDEN)
+        print(f"{name}: {len(conformance.judged):,} tests judged, {forbidden:,} observed but forbidden")
+        for finding in conformance.findings:
+            print(f"  {finding.test} on {finding.chip}: {finding.outcome} {finding.count:,} times")
+    if arguments.junit is not None:
+        write_whole(arguments.junit, junit_text(plan.name, records, found))
+        print(f"{arguments.junit} is written")
+    return int(any(conformance.findings for conformance in found.values()))
+
+
+def _report(campaign: Campaign, arguments: Namespace) -> int:
+    from gpudiy.campaign.records import RECORDS
+    from gpudiy.cli import run_verb
+
+    plan = campaign.plan
+    page = plan.directory / "report.html"
+    words = [str(plan.directory / RECORDS), "-o", str(page), "--title", plan.name, "-j", str(arguments.jobs)]
+    words += ["--models", ",".join(plan.models.names) or "none"]
+    return run_verb("report", words)

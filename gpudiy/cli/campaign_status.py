@@ -1,0 +1,57 @@
+"""`gpudiy campaign status`: how far a campaign is."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from gpudiy.cli.campaign_plan import duration
+from gpudiy.cli.progress import say
+
+EPILOG = """\
+A campaign that is running is not disturbed by looking at it.
+
+example:
+  gpudiy campaign status plan.toml
+
+exit code: 0 told, 2 there is no such plan or it was not begun"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.campaign.campaign import Campaign
+    from gpudiy.campaign.plan import read_plan
+    from gpudiy.campaign.status import status_of
+    from gpudiy.litmus.errors import LitmusError
+
+    try:
+        plan = read_plan(arguments.plan)
+        if not plan.directory.is_dir():
+            hint = f"`gpudiy campaign run {arguments.plan}` begins it"
+            raise LitmusError("this campaign was not begun", path=str(arguments.plan), hint=hint)
+        status = status_of(Campaign(plan))
+    except LitmusError as error:
+        say(error)
+        return 2
+    if arguments.json:
+        print(json.dumps(status.as_json()))
+        return 0
+    print(f"{status.tests:,} tests, {status.decided:,} decided; round {status.round} of {status.rounds}")
+    for device in status.devices:
+        total = device.done + device.left
+        share = f"{100 * device.done / total:.0f} %" if total else "nothing to do"
+        left = f", {duration(device.seconds_left)} left" if device.left and device.seconds_each else ""
+        speed = f", {1 / device.seconds_each:,.1f} runs/s" if device.seconds_each else ""
+        print(
+            f"  {device.device:<16} {device.done:>8,} of {total:,} runs ({share}){speed}{left}; "
+            f"{device.observed:,} tests observed in {device.iterations:,} iterations"
+        )
+    for ending, count in sorted(status.failures.items()):
+        print(f"  {ending:<16} {count:>8,} runs")
+    print("done" if not status.left else f"{status.left:,} runs left: `gpudiy campaign resume {arguments.plan}`")
+    return 0

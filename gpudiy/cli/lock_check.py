@@ -1,0 +1,118 @@
+"""`gpudiy lock check`: ask models and devices whether a lock is right."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
+from gpudiy.cli.numbers import positive
+from gpudiy.cli.progress import progress, say
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gpudiy.locks.judgement import Finding, Key, Said, Task
+
+EPILOG = """\
+Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space:
+`allowed 30 of 44` says in how many of these settings the model allows what must not be. A question to which a model
+gives no meaning is unsupported, never fine. `library` stands for all locks of the library.
+
+exit code: 0 right, 1 wrong, 2 bad input or a model gives the lock no meaning, 3 undecided or a tool or device failed"""
+WRONG, NO_MEANING, FAILED = 1, 2, 3
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("locks", metavar="LOCK", nargs="+", help=LOCK_HELP)
+    add_model_argument(parser)
+    parser.add_argument("--device", "-d", metavar="D[,D2]", help="run the tests here too: opencl, sim:kepler, cuda:0")
+    parser.add_argument("-s", "--iterations", type=positive, default=100_000, metavar="N",
+                        help="iterations of each test on a device (default: 100,000)")  # fmt: skip
+    parser.add_argument("--seed", type=positive, default=1, metavar="N", help="of the runs on devices (default: 1)")
+    parser.add_argument("--witness", metavar="DIR", help="draw an execution for every question a model finds wrong")
+    parser.add_argument(
+        "--format", choices=("svg", "png", "dot", "json"), default="svg", help="of witnesses (default: svg)"
+    )
+    parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
+    parser.add_argument("--json", action="store_true", help="a JSON line for each answer")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    add_reading_arguments(parser)
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.cli.lock_devices import Experiment
+    from gpudiy.cli.lock_output import print_answers
+    from gpudiy.harness.cuda_library import ToolMissing
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.locks.judgement import Judge
+    from gpudiy.locks.source import library_names, load_lock
+    from gpudiy.models.witness import MissingTool
+
+    try:
+        names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
+        models_of(arguments)
+        models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
+        devices = (arguments.device or "").replace(",", " ").split()
+        locks = [load_lock(name, reading_of(arguments)) for name in names]
+        findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
+        experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
+        print_answers(locks, models, findings, experiment, arguments.json)
+        if arguments.witness:
+            _draw(Path(arguments.witness), arguments.format, findings, models)
+    except LitmusError as error:
+        say(error)
+        return 2
+    except (ToolMissing, MissingTool) as error:
+        say(f"gpudiy: error: {error}")
+        return FAILED
+    return exit_code(findings, experiment.seen, experiment.failed)
+
+
+def exit_code(findings: Sequence[Finding], seen: bool, failed: bool) -> int:
+    """Wrong is wrong, whatever else could not be found out."""
+    from gpudiy.locks.judgement import Word
+
+    words = {finding.said.word for finding in findings}
+    if Word.ALLOWED in words or seen:
+        return WRONG
+    if Word.UNDECIDED in words or failed:
+        return FAILED
+    return NO_MEANING if Word.UNSUPPORTED in words else 0
+
+
+def _decided(tasks: Sequence[Task], jobs: int, quiet: bool) -> Iterator[tuple[Key, Said]]:
+    from gpudiy.locks.judgement import decided
+
+    if jobs == 1 or len(tasks) < 2 * jobs:
+        yield from map(decided, progress(tasks, "tests decided", quiet))
+        return
+    from multiprocessing import Pool
+
+    from gpudiy.cli.model import leave_interrupts_to_the_parent
+
+    with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
+        results = pool.imap_unordered(decided, tasks, chunksize=max(1, min(8, len(tasks) // (4 * jobs))))
+        for _, answer in zip(progress(tasks, "tests decided", quiet), results, strict=True):
+            yield answer
+
+
+def _draw(folder: Path, suffix: str, findings: Sequence[Finding], models: tuple[str, ...]) -> None:
+    from gpudiy.locks.question import Question
+    from gpudiy.locks.witness import picture, simplest, witness
+    from gpudiy.models.library import load_model
+    from gpudiy.models.witness import write_witness
+
+    drawn = 0
+    for lock in dict.fromkeys(finding.case.lock.name for finding in findings):
+        own = [finding for finding in findings if finding.case.lock.name == lock]
+        for model in models:
+            for question in Question:
+                case = simplest(own, question, model)
+                found = None if case is None else witness(case, load_model(model))
+                if found is not None:
+                    name = f"{lock}+{question}+{Path(model).stem}.{suffix}"
+                    write_witness(picture(found), folder / name)
+                    drawn += 1
+    say(f"{drawn:,} witness{'es' * (drawn != 1)} in {folder}" if drawn else "nothing is wrong: no witness to draw")

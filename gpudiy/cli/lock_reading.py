@@ -1,0 +1,58 @@
+"""What all verbs for locks have in common: which lock, how it is read, and by which models it is judged."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpudiy.locks.source import Reading
+    from gpudiy.models.model import Model
+
+LOCK_HELP = "a lock of the library (see `gpudiy lock list`), or a file: .cu .cuh .h .cpp .ptx .lock"
+
+
+def add_reading_arguments(parser: ArgumentParser) -> None:
+    reading = parser.add_argument_group("how a source is read")
+    reading.add_argument("--lock", metavar="NAME", dest="acquire", help="the function that takes the lock")
+    reading.add_argument("--unlock", metavar="NAME", dest="release", help="the function that gives it back")
+    reading.add_argument("--init", metavar="NAME=VALUE", action="append", default=[], type=_initial,
+                         help="what a variable of the lock holds while it is free (default: what works)")  # fmt: skip
+    reading.add_argument("--arch", metavar="SM", default=None, help="architecture to compile for (default: sm_75)")
+    reading.add_argument("-I", metavar="DIR", dest="includes", action="append", default=[], help="folder of headers")
+
+
+def add_model_argument(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--models", "-m", metavar="M1,M2", default="ptx-6.0", help="library models or .cat files (default: %(default)s)"
+    )
+
+
+def reading_of(arguments: Namespace) -> Reading:
+    from gpudiy.locks.read_cuda import ARCHITECTURE
+    from gpudiy.locks.source import Reading
+
+    return Reading(
+        (arguments.acquire, arguments.release),
+        arguments.arch or ARCHITECTURE,
+        tuple(arguments.includes),
+        tuple(arguments.init),
+    )
+
+
+def models_of(arguments: Namespace) -> tuple[Model, ...]:
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.models.library import load_model
+
+    names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
+    if not names:
+        raise LitmusError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
+    return tuple(map(load_model, names))
+
+
+def _initial(text: str) -> tuple[str, int]:
+    name, _, value = text.partition("=")
+    try:
+        return name.strip(), int(value, 0)
+    except ValueError:
+        raise ArgumentTypeError(f"NAME=VALUE is wanted, such as mutex=1, not {text!r}") from None

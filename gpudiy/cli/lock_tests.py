@@ -1,0 +1,59 @@
+"""`gpudiy lock tests`: the tests that ask whether a lock is right."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from gpudiy.cli.lock_reading import LOCK_HELP, add_reading_arguments, reading_of
+from gpudiy.cli.output import write_whole
+from gpudiy.cli.progress import progress, say
+
+EPILOG = """\
+A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads stand in one warp, in one cta, each in a CTA of one
+cluster, each in a CTA of its own (ctas), or the last in a CTA of its own (mixed). +gs says that the data are in shared
+space, +sg that the lock is, +ss both; +retryN that the last thread fails once before it enters, +early that loads
+inside do not wait for the branch before them.
+
+exit code: 0 done, 2 bad input, 3 the compiler is not there"""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("locks", metavar="LOCK", nargs="+", help=LOCK_HELP)
+    parser.add_argument("-o", "--output", metavar="DIR", default="-", help="a file each in DIR; - is standard output")
+    parser.add_argument("--question", metavar="Q", action="append", help="only tests of this question")
+    add_reading_arguments(parser)
+
+
+def run(arguments: Namespace) -> int:
+    from gpudiy.harness.cuda_library import ToolMissing
+    from gpudiy.litmus.errors import LitmusError, near_name
+    from gpudiy.litmus.printer import print_test
+    from gpudiy.locks.generation import cases, lock_test
+    from gpudiy.locks.question import Question
+    from gpudiy.locks.source import load_lock
+
+    questions = [question.value for question in Question]
+    try:
+        for name in arguments.question or ():
+            if name not in questions:
+                hint = near_name(name, questions) or "questions: " + ", ".join(questions)
+                raise LitmusError(f"unknown question {name!r}", hint=hint)
+        locks = [load_lock(name, reading_of(arguments)) for name in arguments.locks]
+        wanted = [case for lock in locks for case in cases(lock)]
+        wanted = [case for case in wanted if not arguments.question or case.question in arguments.question]
+        made = [found for case in progress(wanted, "tests made") if (found := lock_test(case)) is not None]
+    except LitmusError as error:
+        say(error)
+        return 2
+    except ToolMissing as error:
+        say(f"gpudiy: error: {error}")
+        return 3
+    if arguments.output == "-":
+        print("\n".join(print_test(found.test) for found in made), end="")
+        return 0
+    folder = Path(arguments.output)
+    for found in made:
+        write_whole(folder / f"{found.test.name}.litmus", print_test(found.test))
+    say(f"{len(made):,} tests in {folder}")
+    return 0

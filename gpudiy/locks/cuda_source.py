@@ -1,0 +1,248 @@
+"""The device functions of a CUDA C source, and the kernel that makes a lock of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.locks.names import Pair, chosen_pair
+from gpudiy.locks.program import source_error
+from gpudiy.locks.read_ptx import MARK
+
+KERNEL, OBJECT, RESULT = "gpudiy_lock_probe", "gpudiy_lock", "gpudiy_result"
+HOLE_CODE = f'asm volatile("// {MARK}" ::: "memory");'
+HOLE_MARK = re.compile(
+    r"//[ \t]*critical[ \t]+section[^\n]*|/\*\s*critical\s+section[^*]*\*/|#[ \t]*critical[ \t]+section[^\n]*"
+    r"|\bCRITICAL_SECTION\s*\(\s*\)\s*;?",
+    re.IGNORECASE,
+)
+NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
+CALLED = re.compile(r"(?<![\w:])((?:\w+::)*+~?\w++)\s*+\(")
+BODY = re.compile(r"\s*(?:(?:const|noexcept|override|final)\b\s*)*\{")
+TEMPLATE = re.compile(r"template\s*<([^<>]*)>")
+TYPE_NAME = re.compile(r"(?:typename|class)\s+(\w+)")
+KEYWORDS = frozenset(("if", "while", "for", "switch", "catch", "return", "sizeof", "asm", "do", "else"))
+HOST_HEADER = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"](?:std\w+|string|math|assert|time|cuda_runtime\w*|cuda|device_launch_parameters|"
+    r"device_functions|device_atomic_functions|iostream|cstdio|cstdlib|cstdint|vector|cassert|chrono)(?:\.h)?[>\"]",
+    re.MULTILINE,
+)
+LONGEST_HEAD, LONGEST_PARAMETERS = 400, 4000  # characters before the name of a function, and between its parentheses
+CLASS = re.compile(r"\b(?:struct|class)\s+(?:__align__\s*\([^)]*\)\s*)?(\w+)[^;{()]*\{")
+PARAMETER = re.compile(r"^(.*?)(\w+)\s*(?:\[\s*\])?$", re.DOTALL)
+WORDS_OF_NO_TYPE = (
+    "__device__",
+    "__forceinline__",
+    "__noinline__",
+    "inline",
+    "static",
+    "__host__",
+    "extern",
+    "constexpr",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    type: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFunction:
+    """A function with a body; `owner` is the class it belongs to. Offsets are those of its name and its body."""
+
+    name: str
+    owner: str | None
+    result: str
+    parameters: tuple[Parameter, ...]
+    device: bool
+    kernel: bool
+    start: int
+    body: int
+    end: int
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.owner}::{self.name}" if self.owner else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What is compiled: the source with its hole filled, and a kernel that goes through the lock behind it.
+
+    `entry` and `exit` are the offsets in the source before and after which the critical section stands.
+    """
+
+    text: str
+    parameters: tuple[str, ...]
+    entry: int
+    exit: int
+
+
+def probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
+    """The ways to call the lock of a source, the likelier first; raises where no lock is found or several are."""
+    marks = list(HOLE_MARK.finditer(source))
+    functions = list(device_functions(source))
+    if names == (None, None):
+        inside = [(m, f) for m in marks for f in functions if f.body <= m.start() < f.end]
+        if len(inside) > 1:
+            raise _error_at(source, path, "a second critical section: a lock has one", inside[1][0].start())
+        if inside:
+            yield from _around_hole(source, *inside[0])
+            return
+        if marks:
+            raise _error_at(source, path, "this critical section stands in no device function", marks[0].start())
+    callable_ = [function for function in functions if not function.kernel]
+    lines = {function.full_name: source.count("\n", 0, function.start) + 1 for function in callable_}
+    acquire, release = chosen_pair(
+        list(dict.fromkeys(function.full_name for function in callable_)), names, path, source, lines
+    )
+    by_name = {function.full_name: function for function in callable_}
+    yield from _around_call(source, path, by_name[acquire], by_name[release])
+
+
+def device_functions(source: str) -> Iterator[DeviceFunction]:
+    """Every function with a body that runs on a device, in order."""
+    return (function for function in _functions(source) if function.device or function.kernel)
+
+
+def _functions(source: str) -> Iterator[DeviceFunction]:
+    text = blanked(source)
+    classes = [(match[1], match.end(), _closing(text, match.end())) for match in CLASS.finditer(text)]
+    inside = 0  # the end of the function that was found last
+    for match in CALLED.finditer(text):
+        if match.start() < inside or match[1] in KEYWORDS:
+            continue
+        close = _closing_parenthesis(text, match.end())
+        body = None if close is None else BODY.match(text, close + 1)
+        if close is None or body is None:
+            continue
+        inside = _closing(text, body.end())
+        head = text[max(0, match.start() - LONGEST_HEAD) : match.start()]
+        head = re.split(r"[;{}]|^[ \t]*#[^\n]*$|\b(?:public|private|protected)\s*:", head, flags=re.MULTILINE)[-1]
+        owner, _, name = match[1].rpartition("::")
+        around = [known for known, start, end in classes if start <= match.start() < end]
+        yield DeviceFunction(
+            name, owner or (around[-1] if around else None),
+            " ".join(word for word in TEMPLATE.sub("", head).split() if word not in WORDS_OF_NO_TYPE),
+            tuple(_parameters(source[match.end() : close], TYPE_NAME.findall(head))),
+            "__device__" in head, "__global__" in head, match.start(1), body.end(), inside,
+        )  # fmt: skip
+
+
+def without_host(source: str) -> str:
+    """The source without what only a host compiler understands: its headers, and the bodies of its functions."""
+    text = HOST_HEADER.sub(lambda match: " " * len(match[0]), source)
+    for function in _functions(source):
+        if not function.device and not function.kernel:
+            empty = re.sub(r"[^\n]", " ", text[function.body : function.end])
+            text = text[: function.body] + empty + text[function.end :]
+    return text
+
+
+def _closing_parenthesis(text: str, start: int) -> int | None:
+    depth = 1
+    for match in re.compile(r"[()]").finditer(text, start, start + LONGEST_PARAMETERS):
+        depth += 1 if match[0] == "(" else -1
+        if not depth:
+            return match.start()
+    return None
+
+
+def blanked(source: str) -> str:
+    """The source without comments and strings, everything else at its place."""
+    return NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
+
+
+def _closing(text: str, start: int) -> int:
+    """The offset of the brace that closes what was opened before `start`."""
+    depth = 1
+    for match in re.compile(r"[{}]").finditer(text, start):
+        depth += 1 if match[0] == "{" else -1
+        if not depth:
+            return match.start()
+    return len(text)
+
+
+def _parameters(text: str, types: list[str]) -> Iterator[Parameter]:
+    """The parameters between two parentheses; what a template leaves open is an int."""
+    text = re.sub(rf"\b(?:{'|'.join(types)})\b", "int", text) if types else text
+    for number, piece in enumerate(re.split(r",(?![^<]*>)", blanked(text))):
+        piece = " ".join(piece.partition("=")[0].split())
+        if not piece or piece == "void":
+            continue
+        match = PARAMETER.match(piece)
+        if match is None or not match[1].strip():
+            yield Parameter(piece, f"argument{number}")
+        else:
+            array = "*" if piece.endswith("]") else ""
+            yield Parameter(f"{match[1].strip()}{array}", match[2])
+
+
+def _around_hole(source: str, mark: re.Match[str], function: DeviceFunction) -> Iterator[Probe]:
+    """One function with a hole: fill it, and call the function."""
+    code = HOLE_CODE if "\n" not in mark[0] else HOLE_CODE + "\n" * mark[0].count("\n")
+    filled = source[: mark.start()] + code + source[mark.end() :]
+    yield from _kernels(source, filled, [function], mark.start(), mark.end(), hole=False)
+
+
+def _around_call(source: str, path: str, acquire: DeviceFunction, release: DeviceFunction) -> Iterator[Probe]:
+    if acquire.owner != release.owner:
+        problem = f"{acquire.full_name} and {release.full_name} do not belong together"
+        raise _error_at(source, path, problem, release.start, "choose with --lock and --unlock")
+    yield from _kernels(source, source, [acquire, release], acquire.end, release.body, hole=True)
+
+
+def _kernels(
+    source: str, filled: str, functions: list[DeviceFunction], entry: int, exit: int, hole: bool
+) -> Iterator[Probe]:
+    """Kernels that call the lock: of an object that is a parameter itself, or that a parameter points to."""
+    filled = without_host(filled)
+    first = functions[0]
+    if first.kernel:
+        yield Probe(filled, tuple(parameter.name for parameter in first.parameters), entry, exit)
+        return
+    for object_type in [""] if first.owner is None else [first.owner, f"{first.owner}*"]:
+        parameters = {OBJECT: object_type} if object_type else {}
+        access = "" if not object_type else f"{OBJECT}->" if object_type.endswith("*") else f"{OBJECT}."
+        calls = [
+            f"{access}{function.name}({', '.join(_arguments(function, first, parameters))})" for function in functions
+        ]
+        listed = ", ".join(f"{type} {name}" for name, type in parameters.items())
+        kernel = f'\nextern "C" __global__ void {KERNEL}({listed}) {{ {_body(calls, first, hole)} }}\n'
+        yield Probe(filled + kernel, tuple("lock" if name == OBJECT else name for name in parameters), entry, exit)
+
+
+def _body(calls: list[str], first: DeviceFunction, hole: bool) -> str:
+    if not hole:
+        return f"{calls[0]};"
+    acquire, release = calls
+    if first.result == "bool" or (first.result != "void" and re.search("try", first.name, re.IGNORECASE)):
+        return f"if ({acquire}) {{ {HOLE_CODE} {release}; }}"  # it says whether it took the lock
+    if first.result not in ("", "void"):
+        return f"auto {RESULT} = {acquire}; (void){RESULT}; {HOLE_CODE} {release};"
+    return f"{acquire}; {HOLE_CODE} {release};"
+
+
+def _arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict[str, str]) -> Iterator[str]:
+    """What a function is called with: parameters of the kernel, old ones of the same name or type before new ones."""
+    later = function is not first
+    used: set[str] = set()
+    known = dict(parameters)
+    for parameter in function.parameters:
+        if later and parameter.name not in known and parameter.type == first.result:
+            yield RESULT
+            continue
+        same = [name for name, type in known.items() if type == parameter.type and name not in used]
+        name = parameter.name if not later or parameter.name in known or not same else same[0]
+        parameters.setdefault(name, parameter.type)
+        used.add(name)
+        yield name
+
+
+def _error_at(source: str, path: str, message: str, offset: int, hint: str | None = None) -> LitmusError:
+    line = source.count("\n", 0, offset) + 1
+    return source_error(path, source, message, line, offset - source.rfind("\n", 0, offset), hint)

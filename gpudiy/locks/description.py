@@ -1,0 +1,143 @@
+"""The lock description: a lock as acquire and release sequences of PTX.
+
+    lock NAME
+    source "where it comes from"
+    variables lock = 0, flag = 0 shared
+    key k
+    acquire:
+    retry:
+        atom.cas.b32 r0, [lock], 0, 1
+        setp.ne.s32 p, r0, 0
+        @p bra retry
+    release:
+        atom.exch.b32 r1, [lock], 0
+
+`#` and `//` start comments. A `key` is a number that every thread is given, such that it enters in its turn.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpudiy.litmus.access import Space
+from gpudiy.locks.program import HOLE, Program, SharedVariable, Statement, source_error
+
+COMMENT = re.compile(r"(?:#|//)[^\n]*")
+VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:=\s*(-?\w+))?\s*(global|shared)?\Z")
+LABEL = re.compile(r"\s*([A-Za-z_$][\w$]*):\s*")
+GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s+")
+WORDS = ("lock", "source", "variables", "key")
+UNTYPED = {"ld": "s32", "st": "s32", "setp": "s32", "mov": "s32", "add": "s32", "sub": "s32"}
+UNTYPED_ATOMICS = {"cas": "b32", "exch": "b32", "inc": "u32", "dec": "u32"}
+
+
+def read_description(text: str, path: str) -> Program:
+    """The program of a lock description; raises `LitmusError` where it is not one."""
+    reader = _Reader(text, path)
+    for number, line in enumerate(text.split("\n"), 1):
+        reader.read(COMMENT.sub(lambda match: " " * len(match[0]), line), number)
+    return reader.finish()
+
+
+class _Reader:
+    def __init__(self, text: str, path: str) -> None:
+        self.text = text
+        self.path = path
+        self.section = ""
+        self.statements: list[Statement] = []
+        self.labels: dict[str, int] = {}
+        self.variables: dict[str, SharedVariable] = {}
+        self.keys: dict[str, str] = {}
+        self.line = 0
+
+    def read(self, line: str, number: int) -> None:
+        self.line = number
+        text = line.strip()
+        if not text:
+            return
+        heading = text.rstrip(":").strip()
+        if text.endswith(":") and heading in ("acquire", "release"):
+            self._open(heading, line)
+        elif self.section:
+            self._statements(line)
+        else:
+            self._declaration(line, text)
+
+    def finish(self) -> Program:
+        if self.section != "release":
+            missing = "release" if self.section else "acquire"
+            raise source_error(self.path, self.text, f"no lock found: there is no `{missing}:` section")
+        return Program(
+            tuple(self.statements), self.labels, self.path, self.text, self.variables, {**self.keys}
+        )  # fmt: skip
+
+    def _open(self, heading: str, line: str) -> None:
+        if heading == "acquire" and self.section:
+            raise self._error("a second `acquire:` section: a description has one lock", line)
+        if heading == "release":
+            if self.section != "acquire":
+                raise self._error("`release:` comes after `acquire:`, once", line)
+            self.statements.append(Statement(HOLE, line=self.line, column=1))
+        self.section = heading
+
+    def _declaration(self, line: str, text: str) -> None:
+        word, _, rest = text.partition(" ")
+        if word == "variables":
+            for piece in rest.split(","):
+                match = VARIABLE.match(piece.strip())
+                if match is None:
+                    raise self._error(f"`{piece.strip()}` is not a variable such as `lock = 0 global`", line, piece)
+                initial = None if match[2] is None else self._number(match[2], line)
+                self.variables[match[1]] = SharedVariable(Space(match[3]) if match[3] else None, initial)
+        elif word == "key":
+            for name in rest.replace(",", " ").split():
+                self.keys[name] = name
+        elif word not in WORDS:
+            hint = f"a description says {', '.join(WORDS)}, then `acquire:` and `release:`"
+            raise self._error(f"`{word}` is not known here", line, word, hint)
+
+    def _number(self, text: str, line: str) -> int:
+        try:
+            return int(text, 0)
+        except ValueError:
+            raise self._error(f"`{text}` is not a number", line, text) from None
+
+    def _statements(self, line: str) -> None:
+        column = 1
+        while (label := LABEL.match(line)) is not None:
+            if label[1] in self.labels:
+                raise self._error(f"label {label[1]} stands twice", line, label[1])
+            self.labels[label[1]] = len(self.statements)
+            line = " " * label.end() + line[label.end() :]
+            if not line.strip():
+                return
+        text = line.strip().rstrip(";").rstrip()
+        column = len(line) - len(line.lstrip()) + 1
+        if not text:
+            return
+        guard = GUARD.match(text)
+        text = text if guard is None else text[guard.end() :]
+        opcode, *rest = text.split(None, 1)
+        operands = tuple(part.strip() for part in rest[0].split(",")) if rest else ()
+        words = tuple(opcode.split("."))
+        for operand in operands:
+            place = re.match(r"\[\s*([A-Za-z_]\w*)", operand)
+            if place is not None:
+                self.variables.setdefault(place[1], SharedVariable())
+        self.statements.append(
+            Statement(_typed(words), operands, guard[2] if guard else None, bool(guard and guard[1]), self.line, column)
+        )
+
+    def _error(self, message: str, line: str, token: str = "", hint: str | None = None) -> Exception:
+        column = max(0, line.find(token.strip())) + 1 if token else len(line) - len(line.lstrip()) + 1
+        return source_error(self.path, self.text, message, self.line, column, hint)
+
+
+def _typed(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Figures leave types out: these are the ones they mean."""
+    if any(re.fullmatch(r"[subf](8|16|32|64)|pred", word) for word in words):
+        return words
+    if words[0] in ("atom", "red"):
+        operation = next((word for word in words if word in UNTYPED_ATOMICS), "")
+        return (*words, UNTYPED_ATOMICS.get(operation, "s32"))
+    return (*words, UNTYPED[words[0]]) if words[0] in UNTYPED else words

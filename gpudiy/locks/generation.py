@@ -1,0 +1,183 @@
+"""From a lock to the tests that ask whether it is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gpudiy.litmus.access import Space
+from gpudiy.litmus.condition import (
+    And,
+    Compare,
+    Condition,
+    Constant,
+    Expression,
+    FinalRegister,
+    FinalVariable,
+    Or,
+    Quantifier,
+    observables,
+)
+from gpudiy.litmus.instruction import Comparison, Instruction, address_of
+from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
+from gpudiy.litmus.test import InitialMemory, Test
+from gpudiy.locks.lock import Lock
+from gpudiy.locks.path import Path
+from gpudiy.locks.placement import Placement, Setting, settings
+from gpudiy.locks.question import SCENARIOS, Part, Question, Scenario
+from gpudiy.locks.thread_code import Infeasible, Role, ThreadCode, thread_code
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question put to a lock in one setting; `retry` counts the paths with a failed attempt, from 1."""
+
+    lock: Lock
+    scenario: Scenario
+    setting: Setting
+    retry: int = 0
+
+    @property
+    def question(self) -> Question:
+        return self.scenario.question
+
+    @property
+    def threads(self) -> int:
+        return len(self.scenario.parts)
+
+    @property
+    def name(self) -> str:
+        retry = f"+retry{self.retry}" if self.retry else "+early" if self.scenario.early else ""
+        return f"{self.lock.name}+{self.question}+{self.threads}+{self.setting.text}{retry}"
+
+    @property
+    def plain(self) -> Case:
+        """The case that is the same to every model that looks at neither warps, spaces nor clusters nobody names."""
+        placement = self.setting.placement
+        if placement is Placement.WARP:
+            placement = Placement.CTA
+        if placement is Placement.CLUSTER and not any("cluster" in s.opcode for s in self.lock.program.statements):
+            placement = Placement.CTAS
+        return replace(self, setting=Setting(placement))
+
+
+@dataclass(frozen=True, slots=True)
+class LockTest:
+    """The test of a case. `lines` are the source lines of its instructions, thread by thread; 0 is the data's own."""
+
+    case: Case
+    test: Test
+    lines: tuple[tuple[int, ...], ...]
+
+
+def cases(lock: Lock) -> list[Case]:
+    """All cases of a lock, question by question."""
+    spaces = _lock_spaces(lock)
+    shared_only = spaces == (Space.SHARED,)
+    found = []
+    for scenario in SCENARIOS:
+        for setting in settings(len(scenario.parts), spaces):
+            if shared_only and not setting.placement.one_cta:
+                continue
+            retries = len(lock.retries) if scenario.retries else 0
+            found += [Case(lock, scenario, setting, retry) for retry in range(retries + 1)]
+    return found
+
+
+def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
+    """Where the lock can live: anywhere, or where its source puts it."""
+    declared = {lock.program.variables[name].space for name in lock.released() if name in lock.program.variables}
+    fixed = [space for space in declared if space is not None]
+    return tuple(fixed[:1]) if fixed else tuple(Space)
+
+
+def lock_test(case: Case) -> LockTest | None:
+    """The test of a case; None if no thread can take the path it asks for."""
+    spaces = _spaces(case)
+    shared = frozenset(name for name, space in spaces.items() if space is Space.SHARED)
+    codes: list[ThreadCode] = []
+    for number, part in enumerate(case.scenario.parts):
+        try:
+            codes.append(_code(case, number, part, shared))
+        except Infeasible:
+            return None
+    held = any(part.role is Role.HOLDER for part in case.scenario.parts)
+    start = case.lock.turns[0].held if held else case.lock.turns[0].before
+    expressions = list(_asked(case, codes))
+    used = {target for code in codes for instruction in code.instructions if (target := _target(instruction))}
+    used |= {name for expression in expressions for name in _variables(expression)}
+    spaces = {name: space for name, space in spaces.items() if name in used}
+    test = Test(
+        name=case.name,
+        threads=tuple(tuple(code.instructions) for code in codes),
+        registers=tuple(declaration for code in codes for declaration in code.declarations),
+        init=tuple(InitialMemory(name, value) for name, value in start.items() if value and name in spaces),
+        scope_tree=case.setting.placement.tree(case.threads),
+        memory_map=MemoryMap(tuple(MappedVariable(name, space) for name, space in spaces.items())),
+        condition=Condition(Quantifier.EXISTS, expressions[0] if len(expressions) == 1 else And(tuple(expressions))),
+        doc=f"{case.question.what}: {case.setting.placement.what}",
+    )
+    return LockTest(case, test, tuple(tuple(code.lines) for code in codes))
+
+
+def _code(case: Case, number: int, part: Part, shared: frozenset[str]) -> ThreadCode:
+    last = number == case.threads - 1
+    path: Path | None = case.lock.retries[case.retry - 1] if case.retry and last else None
+    section = [replace(operation, variable=_data(case.lock, operation.variable)) for operation in part.section]
+    return thread_code(
+        case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early
+    )
+
+
+def _data(lock: Lock, name: str) -> str:
+    """A name for a variable of the critical section that the lock does not use itself."""
+    while name in lock.variables:
+        name += "_data"
+    return name
+
+
+def _spaces(case: Case) -> dict[str, Space]:
+    """The space of every variable: that which the source says, else that of the setting."""
+    spaces = {}
+    for name in case.lock.variables:
+        declared = case.lock.program.variables.get(name)
+        said = None if declared is None else declared.space
+        spaces[name] = said or case.setting.lock
+        if said is Space.SHARED and not case.setting.placement.one_cta:
+            spaces[name] = Space.GLOBAL
+    for part in case.scenario.parts:
+        for operation in part.section:
+            spaces[_data(case.lock, operation.variable)] = case.setting.data
+    return spaces
+
+
+def _asked(case: Case, codes: Sequence[ThreadCode]) -> Iterator[Expression]:
+    for number, (part, code) in enumerate(zip(case.scenario.parts, codes, strict=True)):
+        if part.enters is not None:
+            yield code.entered if part.enters else code.stayed_out
+        for register, value in zip(code.reads, part.reads, strict=False):
+            if value is not None:
+                yield Compare(Comparison.EQ, FinalRegister(number, register), Constant(value))
+    if case.scenario.finals is not None:
+        name, values = case.scenario.finals
+        yield _one_of([_is(_data(case.lock, name), Comparison.EQ, value) for value in values])
+    if case.scenario.undone:
+        after = case.lock.turns[0].after
+        yield _one_of([_is(name, Comparison.NE, after[name]) for name in case.lock.released()])
+
+
+def _target(instruction: Instruction) -> str | None:
+    address = address_of(instruction)
+    return None if address is None else address.name
+
+
+def _variables(expression: Expression) -> Iterator[str]:
+    return (term.name for term in observables(expression) if isinstance(term, FinalVariable))
+
+
+def _is(name: str, comparison: Comparison, value: int) -> Expression:
+    return Compare(comparison, FinalVariable(name), Constant(value))
+
+
+def _one_of(expressions: list[Expression]) -> Expression:
+    return expressions[0] if len(expressions) == 1 else Or(tuple(expressions))

@@ -1,0 +1,13 @@
+// Test-and-set lock, with relaxed atomics.
+// Source: L. Rudolph, Z. Segall, "Dynamic decentralized cache schemes for MIMD parallel processors", ISCA 1984; in CUDA C.
+// Wrong: relaxed atomics order nothing but themselves; mended: test-and-set.
+__device__ void lock(int *mutex)
+{
+    while (__nv_atomic_exchange_n(mutex, 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE) != 0)
+        ;
+}
+
+__device__ void unlock(int *mutex)
+{
+    __nv_atomic_store_n(mutex, 0, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
+}

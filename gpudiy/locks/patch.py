@@ -1,0 +1,266 @@
+"""Changes of a lock as changes of its source, in the words of its language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from typing import TYPE_CHECKING
+
+from gpudiy.litmus.access import Scope
+from gpudiy.locks.cuda_source import blanked
+from gpudiy.locks.program import Program, Statement
+from gpudiy.locks.strength import Kind, Strength, fence_words, strengthened
+
+if TYPE_CHECKING:
+    from gpudiy.locks.repair import Change
+
+SCOPE_NAMES = {Scope.CTA: "BLOCK", Scope.CLUSTER: "CLUSTER", Scope.GPU: "DEVICE", Scope.SYS: "SYSTEM"}
+FENCES = {Scope.CTA: "__threadfence_block()", Scope.GPU: "__threadfence()", Scope.SYS: "__threadfence_system()"}
+SUFFIXES = {Scope.CTA: "_block", Scope.GPU: "", Scope.SYS: "_system"}
+BUILTINS = {
+    "cas": r"__nv_atomic_compare_exchange(?:_n)?", "exch": r"__nv_atomic_exchange(?:_n)?",
+    "add": r"__nv_atomic_(?:fetch_)?add", "ld": r"__nv_atomic_load(?:_n)?", "st": r"__nv_atomic_store(?:_n)?",
+}  # fmt: skip
+INTRINSICS = {
+    "cas": "atomicCAS", "exch": "atomicExch", "add": "atomicAdd", "inc": "atomicInc", "dec": "atomicDec",
+    "min": "atomicMin", "max": "atomicMax", "and": "atomicAnd", "or": "atomicOr", "xor": "atomicXor",
+}  # fmt: skip
+ANY_FENCE = re.compile(r"__threadfence(?:_block|_system)?\s*\(\s*\)|__nv_atomic_thread_fence\s*\([^)]*\)")
+STORE = re.compile(r"(\*\s*)?([A-Za-z_][\w.\[\]>-]*)\s*=\s*([^=;][^;]*)")
+LOAD = re.compile(r"\*\s*(?:\(\s*(?:const\s+)?volatile\b[^)]*\)\s*)?(&?[A-Za-z_][\w.>-]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    start: int
+    end: int
+    text: str
+
+
+class CannotRewrite(Exception):
+    """A change that the source has no place or no words for."""
+
+
+def can_rewrite(program: Program, position: int, inserted: bool, strength: Strength) -> bool:
+    try:
+        _edits(program, position, inserted, strength)
+    except CannotRewrite:
+        return False
+    return True
+
+
+def patched(program: Program, changes: Sequence[Change]) -> str:
+    """The source with the changes made; raises `CannotRewrite`."""
+    edits: list[Edit] = []
+    for change in changes:
+        edits += _edits(program, change.site.position, change.site.inserted, change.strength)
+    source = program.source
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+        source = source[: edit.start] + edit.text + source[edit.end :]
+    return source
+
+
+def difference(old: str, new: str, path: str) -> str:
+    """A unified diff."""
+    lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}")
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def _edits(program: Program, position: int, inserted: bool, strength: Strength) -> list[Edit]:
+    if program.is_cuda:
+        rewrite = _cuda_fence if inserted else _cuda_change
+    else:
+        rewrite = _ptx_fence if inserted else _ptx_change
+    return rewrite(program, position, strength)
+
+
+def _ptx_fence(program: Program, position: int, strength: Strength) -> list[Edit]:
+    """A line of its own before a statement; at the critical section, before or after its mark."""
+    hole = program.hole
+    at = position
+    if position == hole and not program.statements[hole].line:
+        at = max((i for i in range(hole) if program.statements[i].operands == ("%hole",)), default=hole)
+    statement = program.statements[at]
+    if not statement.line:
+        raise CannotRewrite
+    start, indent = _line_start(program.source, statement.line)
+    model = next((s for s in program.statements[:hole] if s.line and s.kind != "ret"), None)
+    if program.path.endswith(".lock") and model is not None:
+        indent = _line_start(program.source, model.line)[1]
+    end = ";" if program.path.endswith(".ptx") else ""
+    return [Edit(start, start, f"{indent}{'.'.join(fence_words(strength))}{end}\n")]
+
+
+def _ptx_change(program: Program, position: int, strength: Strength) -> list[Edit]:
+    statement = program.statements[position]
+    if not statement.line:
+        raise CannotRewrite
+    new = strengthened(statement, strength)
+    if new.operands != statement.operands and program.path.endswith(".ptx") and statement.kind == "st":
+        raise CannotRewrite  # the register it needs would have to be declared
+    new_text = new.text.replace("%gpudiy", "unused")
+    start = _offset(program.source, statement)
+    end = re.compile(r";|\s*(?:#|//)|\s*$", re.MULTILINE).search(program.source, start)
+    assert end is not None
+    return [Edit(start, end.start(), new_text)]
+
+
+def _cuda_fence(program: Program, position: int, strength: Strength) -> list[Edit]:
+    assert program.ends is not None
+    entry, exit = program.ends
+    fence = f"{_cuda_fence_text(strength)};"
+    if position == program.hole:
+        return [_before(program.source, entry, fence)]
+    if position == program.hole + 1:
+        return [_after(program.source, exit, fence)]
+    statement = program.statements[position]
+    if not statement.line:
+        raise CannotRewrite
+    start = _offset(program.source, statement)
+    text = blanked(program.source)
+    if text[:start].rstrip()[-1:] in (";", "{", "}"):
+        return [_before(program.source, start, fence)]
+    end = text.find(";", start)
+    if end < 0:
+        raise CannotRewrite
+    return [Edit(start, start, f"{{ {fence} "), Edit(end + 1, end + 1, " }")]
+
+
+def _cuda_fence_text(strength: Strength) -> str:
+    assert strength.scope is not None
+    if strength.kind is Kind.MEMBAR:
+        return FENCES[strength.scope]
+    order = "SEQ_CST" if strength.kind is Kind.FENCE_SC else "ACQ_REL"
+    return f"__nv_atomic_thread_fence(__NV_ATOMIC_{order}, __NV_THREAD_SCOPE_{SCOPE_NAMES[strength.scope]})"
+
+
+def _before(source: str, offset: int, text: str) -> Edit:
+    """A statement before what stands at an offset: on a line of its own if that begins its line."""
+    start = source.rfind("\n", 0, offset) + 1
+    indent = source[start:offset]
+    if indent.strip():
+        return Edit(offset, offset, f"{text} ")
+    indent += "    " if source[offset : offset + 1] == "}" else ""
+    return Edit(start, start, f"{indent}{text}\n")
+
+
+def _after(source: str, offset: int, text: str) -> Edit:
+    """A statement after what ends at an offset: on a line of its own if that ends its line."""
+    end = source.find("\n", offset)
+    rest = source[offset : end if end >= 0 else len(source)]
+    if rest.strip() or end < 0:
+        return Edit(offset, offset, f" {text}")
+    following = re.compile(r"[ \t]*(?=\S)").match(source, end + 1)
+    indent = following[0] if following else ""
+    if source[end + 1 + len(indent) : end + 2 + len(indent)] == "}":
+        indent += "    "
+    return Edit(end + 1, end + 1, f"{indent}{text}\n")
+
+
+def _cuda_change(program: Program, position: int, strength: Strength) -> list[Edit]:
+    statement = program.statements[position]
+    if not statement.line or statement.line > program.source.count("\n") + 1:
+        raise CannotRewrite
+    start = _offset(program.source, statement)
+    for rewrite in (_inline_assembly, _fence_call, _builtin, _intrinsic, _plain_access):
+        edits = rewrite(program.source, start, statement, strength)
+        if edits:
+            return edits
+    raise CannotRewrite
+
+
+def _inline_assembly(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+    """The opcode stands in the source as it is."""
+    opcode = ".".join(statement.opcode)
+    found = source.find(opcode, start, start + 400)
+    if found < 0 or strength.kind is Kind.ATOMIC:
+        return []
+    return [Edit(found, found + len(opcode), ".".join(strengthened(statement, strength).opcode))]
+
+
+def _fence_call(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+    if statement.kind not in ("membar", "fence"):
+        return []
+    found = ANY_FENCE.search(blanked(source), start)
+    return [Edit(found.start(), found.end(), _cuda_fence_text(strength))] if found else []
+
+
+def _operation(statement: Statement) -> str:
+    if statement.kind in ("ld", "st"):
+        return statement.kind
+    return next((word for word in statement.opcode if word in INTRINSICS), "")
+
+
+def _builtin(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+    """`__nv_atomic_…`: its first order and its scope are arguments."""
+    name = BUILTINS.get(_operation(statement))
+    if name is None or strength.kind in (Kind.VOLATILE, Kind.ATOMIC) or strength.scope is None:
+        return []
+    text = blanked(source)
+    call = _nearest(text, rf"\b{name}\s*\(", start)
+    if call is None:
+        return []
+    end = text.find(";", call.end())
+    order = re.compile(r"__NV_ATOMIC_\w+").search(text, call.end(), end)
+    scope = re.compile(r"__NV_THREAD_SCOPE_\w+").search(text, call.end(), end)
+    if order is None or scope is None:
+        return []
+    return [
+        Edit(order.start(), order.end(), f"__NV_ATOMIC_{strength.kind.upper()}"),
+        Edit(scope.start(), scope.end(), f"__NV_THREAD_SCOPE_{SCOPE_NAMES[strength.scope]}"),
+    ]
+
+
+def _intrinsic(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+    """`atomicCAS` and its like have a scope in their names, but no order."""
+    name = INTRINSICS.get(_operation(statement))
+    if name is None or strength.kind is not Kind.RELAXED or strength.scope not in SUFFIXES:
+        return []
+    call = _nearest(blanked(source), rf"\b{name}(_block|_system)?(?=\s*\()", start)
+    return [] if call is None else [Edit(call.start(), call.end(), f"{name}{SUFFIXES[strength.scope]}")]
+
+
+def _nearest(text: str, pattern: str, start: int) -> re.Match[str] | None:
+    """The first match from the place on that line information names, within its function."""
+    found = re.compile(pattern).search(text, start)
+    return found if found is not None and found.start() - start < 600 else None
+
+
+def _plain_access(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+    text = blanked(source)
+    end = text.find(";", start)
+    if end < 0 or statement.kind not in ("ld", "st"):
+        return []
+    if statement.kind == "st":
+        match = STORE.match(text, start)
+        if match is None:
+            return []
+        place = match[2] if match[1] else f"&{match[2]}"
+        arguments, name = f"{place}, {source[match.start(3) : match.end(3)].strip()}", "atomicExch"
+        builtin = "__nv_atomic_store_n"
+    else:
+        match = LOAD.search(text, start, end)
+        if match is None:
+            return []
+        arguments, name, builtin = match[1], "atomicAdd", "__nv_atomic_load_n"
+    if strength.scope is None or strength.kind is Kind.VOLATILE:
+        return []
+    if strength.kind is Kind.ATOMIC:
+        zero = ", 0" if statement.kind == "ld" else ""
+        return [Edit(match.start(), match.end(), f"{name}{SUFFIXES[strength.scope]}({arguments}{zero})")]
+    order = f"__NV_ATOMIC_{strength.kind.upper()}, __NV_THREAD_SCOPE_{SCOPE_NAMES[strength.scope]}"
+    return [Edit(match.start(), match.end(), f"{builtin}({arguments}, {order})")]
+
+
+def _line_start(source: str, line: int) -> tuple[int, str]:
+    start = 0
+    for _ in range(line - 1):
+        start = source.find("\n", start) + 1
+    match = re.compile(r"[ \t]*").match(source, start)
+    return start, match[0] if match else ""
+
+
+def _offset(source: str, statement: Statement) -> int:
+    return _line_start(source, statement.line)[0] + max(0, statement.column - 1)

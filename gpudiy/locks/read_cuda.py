@@ -1,0 +1,74 @@
+"""From CUDA C to the program of a lock, by the real compiler."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.locks.cuda_source import KERNEL, Probe, probes
+from gpudiy.locks.names import Pair
+from gpudiy.locks.program import HOLE, Program, source_error
+from gpudiy.locks.read_ptx import compiled_program
+
+ARCHITECTURE = "sm_75"  # the oldest that today's compiler knows; what it makes of a lock is older still
+COMPLAINT = re.compile(r"^[^\n(]*\((\d+)\): (?:catastrophic )?error[^:\n]*: ([^\n]*)", re.MULTILINE)
+OTHER_COMPLAINT = re.compile(r"error[^:\n]*: ([^\n]*)")
+
+
+def read_cuda(
+    source: str, path: str, names: Pair, architecture: str = ARCHITECTURE, includes: Sequence[str] = ()
+) -> Program:
+    """The program of the lock in a CUDA C source; raises `LitmusError`, or `ToolMissing` without a compiler."""
+    from gpudiy.harness.nvrtc import CompileError
+
+    problem: LitmusError | None = None
+    for probe in probes(source, path, names):
+        try:
+            ptx = _compiled(probe, architecture, tuple(includes))
+        except CompileError as error:
+            problem = problem or _complaint(error.log, source, path)
+            continue
+        program = compiled_program(ptx, path, source, probe.parameters, KERNEL if KERNEL in probe.text else None)
+        holes = [index for index, statement in enumerate(program.statements) if statement.opcode == HOLE]
+        if len(holes) == 1:
+            return _named_hole(program, probe, source)
+        if not holes:
+            problem = problem or source_error(path, source, "the compiler finds that this lock never enters")
+        else:
+            line = source.count("\n", 0, probe.entry) + 1
+            message = f"the compiler made {len(holes)} critical sections of this one: this lock is not understood"
+            problem = problem or source_error(path, source, message, line, 1)
+    assert problem is not None
+    raise problem
+
+
+def _named_hole(program: Program, probe: Probe, source: str) -> Program:
+    """The hole stands where a person put it, not where the kernel that calls the lock has it."""
+    line = source.count("\n", 0, probe.entry) + 1
+    column = probe.entry - source.rfind("\n", 0, probe.entry)
+    named = program.replaced(program.hole, replace(program.statements[program.hole], line=line, column=column))
+    return replace(named, ends=(probe.entry, probe.exit))
+
+
+def _compiled(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str:
+    from gpudiy.harness.nvrtc import Product, compiler_for
+
+    compiler = compiler_for(architecture)
+    options = ["-lineinfo", "--std=c++17", "-w", "-default-device", *(f"-I{folder}" for folder in includes)]
+    return compiler.compile(probe.text, architecture, Product.PTX, options, "lock.cu").decode()
+
+
+def _complaint(log: str, source: str, path: str) -> LitmusError:
+    match = COMPLAINT.search(log)
+    if match is None:
+        other = OTHER_COMPLAINT.search(log)
+        return LitmusError(f"the compiler refuses it: {other[1] if other else log.strip()}", path=path)
+    line = int(match[1])
+    text = source.split("\n")[line - 1] if line <= source.count("\n") + 1 else ""
+    column = len(text) - len(text.lstrip()) + 1
+    hint = None
+    if "open source file" in match[2]:
+        hint = "name the folder it is in: -I FOLDER"
+    return source_error(path, source, f"the compiler says: {match[2]}", line, column, hint)

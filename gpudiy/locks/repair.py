@@ -1,0 +1,293 @@
+"""The weakest changes to a lock that make all questions answered `forbidden`.
+
+Fences can stand at either end of the critical section and before the access that gives the lock back; every access of
+the lock and every fence it has can be made stronger. Combinations are tried from the cheapest on; what is weaker than
+a refuted one is not tried, what is stronger than a good one is not minimal.
+"""
+
+from __future__ import annotations
+
+import heapq
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.test import Test
+from gpudiy.locks.generation import Case, cases, lock_test
+from gpudiy.locks.judgement import LOOKED_AT, Said, Word, say
+from gpudiy.locks.lock import Lock
+from gpudiy.locks.patch import can_rewrite
+from gpudiy.locks.path import AccessStep, FenceStep
+from gpudiy.locks.program import Program, Statement
+from gpudiy.locks.strength import SCOPES, Kind, Strength, fence_words, strength_of, strengthened
+from gpudiy.models.model import Model
+
+Choice = tuple[Strength | None, ...]  # for every site what it becomes; None is as it is
+
+MOST_REPAIRS = 3
+MOST_TRIED = 60_000  # combinations looked at, most of them without deciding a test
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place that can be made stronger: a fence before a statement that is not there yet, or the statement itself."""
+
+    position: int
+    inserted: bool
+    now: Strength | None
+    options: tuple[Strength, ...]  # the cheapest first
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A site and what it becomes."""
+
+    site: Site
+    strength: Strength
+
+    @property
+    def cost(self) -> int:
+        return self.strength.cost - (0 if self.site.now is None else self.site.now.cost)
+
+    def text(self, program: Program) -> str:
+        statement = program.statements[self.site.position]
+        place = "" if not statement.line else f"line {statement.line}: "
+        if self.site.inserted:
+            fence = ".".join(fence_words(self.strength))
+            at = self.site.position
+            where = (
+                "before the critical section" if at == program.hole
+                else "after the critical section" if at == program.hole + 1 else f"before `{statement.text}`"
+            )  # fmt: skip
+            return f"{place}{fence} {where}"
+        new = re.sub(r"%gpudiy\d+", "_", strengthened(statement, self.strength).text)  # a result nobody wants
+        return f"{place}`{statement.text}` becomes `{new}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Changes after which the models forbid all that they must; nothing weaker does."""
+
+    changes: tuple[Change, ...]
+    lock: Lock
+
+    @property
+    def cost(self) -> int:
+        return sum(change.cost for change in self.changes)
+
+
+@dataclass(slots=True)
+class Repairer:
+    """Looks for repairs of one lock under some models."""
+
+    lock: Lock
+    models: tuple[Model, ...]
+    said: dict[tuple[str, str], Said] = field(default_factory=dict)
+    watch: Callable[[Iterator[Choice]], Iterator[Choice]] = iter  # sees every choice that is tried
+    order: list[tuple[int, int]] = field(default_factory=list)  # case and model, the one that refuted last in front
+
+    def __post_init__(self) -> None:
+        asked = self._cases(self.lock)
+        small_first = sorted(range(len(asked)), key=lambda number: asked[number].threads)
+        self.order = [(number, index) for number in small_first for index in range(len(self.models))]
+
+    def repairs(self, most: int = MOST_REPAIRS) -> list[Repair]:
+        """The cheapest minimal repairs; one without changes if nothing is wrong, none if nothing helps."""
+        sites = list(self.sites())
+        nothing: Choice = (None,) * len(sites)
+        if self.holds(self.lock):
+            return [Repair((), self.lock)]
+        good: list[Choice] = []
+        bad = [self._raised(sites, nothing)]
+        for chosen in self.watch(_by_cost(sites)):
+            if len(good) == most:
+                break
+            if any(_includes(chosen, known) for known in good):
+                continue
+            if any(_includes(known, chosen) for known in reversed(bad)):
+                continue
+            if self._good(sites, chosen):
+                good.append(chosen)
+            else:
+                bad.append(self._raised(sites, chosen))
+        return [self._repair(sites, chosen) for chosen in good]
+
+    def unsupported(self) -> str | None:
+        """Why a model gives the lock no meaning, if one does not: then there is nothing to mend by it."""
+        for case in self._cases(self.lock):
+            made = lock_test(case)
+            for model in self.models:
+                said = None if made is None else self._said(made.test, model)
+                if said is not None and said.word is Word.UNSUPPORTED:
+                    return said.reason
+        return None
+
+    def smaller(self, repair: Repair) -> Iterator[Lock]:
+        """The locks of all changes that are one step weaker than a repair."""
+        for index, change in enumerate(repair.changes):
+            others = [*repair.changes[:index], *repair.changes[index + 1 :]]
+            weaker = [o for o in change.site.options if change.strength.includes(o) and o != change.strength]
+            yield from self._locks(others, [None, *weaker], change.site)
+
+    def holds(self, lock: Lock) -> bool:
+        """Whether all models forbid every outcome in question."""
+        asked = self._cases(lock)
+        known = {number for number, _ in self.order}
+        new = [number for number in range(len(asked)) if number not in known]
+        for place in [*self.order, *((number, index) for number in new for index in range(len(self.models)))]:
+            number, index = place
+            if number < len(asked) and not self._forbidden(asked[number], self.models[index]):
+                if place in self.order:
+                    self.order.remove(place)
+                    self.order.insert(0, place)
+                return False
+        return True
+
+    def sites(self) -> Iterator[Site]:
+        """Every place of the lock that can be made stronger, as far as the models and the source have words for it."""
+        program, path = self.lock.program, self.lock.direct
+        hole = program.hole
+        for position in dict.fromkeys((hole, hole + 1, *self._before_release())):
+            options = self._able(position, True, [Strength(k, s) for k in self._fences() for s in SCOPES])
+            if options:
+                yield Site(position, True, None, options)
+        states = self._state_variables()
+        for step in path.steps:
+            if isinstance(step, FenceStep) or (isinstance(step, AccessStep) and step.variable in states):
+                now = strength_of(program.statements[step.position])
+                stronger = [s for s in self._candidates(step) if s.includes(now) and s != now and not now.includes(s)]
+                options = self._able(step.position, False, stronger)
+                if options:
+                    yield Site(step.position, False, now, options)
+
+    def _able(self, position: int, inserted: bool, strengths: list[Strength]) -> tuple[Strength, ...]:
+        able = [s for s in strengths if can_rewrite(self.lock.program, position, inserted, s)]
+        return tuple(sorted(able, key=lambda strength: strength.cost))
+
+    def _state_variables(self) -> frozenset[str]:
+        """The variables that the lock itself changes: the others only tell it something."""
+        return frozenset(
+            step.variable for path in self.lock.paths for step in path.steps
+            if isinstance(step, AccessStep) and step.opcode[0] != "ld"
+        )  # fmt: skip
+
+    def _before_release(self) -> list[int]:
+        released, path = self.lock.released(), self.lock.direct
+        accesses = [step for step in path.steps[path.hole :] if isinstance(step, AccessStep)]
+        writes = [s.position for s in accesses if s.opcode[0] != "ld" and s.variable in released]
+        return writes[-1:] if len(accesses) > 1 else []
+
+    @property
+    def _modern(self) -> bool:
+        """Whether all models know orders and scopes of accesses."""
+        return all("ACQ" in model.inputs and "scoped" in model.inputs for model in self.models)
+
+    def _fences(self) -> tuple[Kind, ...]:
+        if not self._modern:
+            return (Kind.MEMBAR,)
+        return (Kind.FENCE_ACQ_REL, Kind.MEMBAR if self.lock.program.is_cuda else Kind.FENCE_SC)
+
+    def _candidates(self, step: AccessStep | FenceStep) -> Iterator[Strength]:
+        if isinstance(step, FenceStep):
+            now = strength_of(self.lock.program.statements[step.position])
+            yield from (Strength(kind, scope) for kind in {now.kind, *self._fences()} for scope in SCOPES)
+            return
+        kinds = {
+            "ld": (Kind.RELAXED, Kind.ACQUIRE), "st": (Kind.RELAXED, Kind.RELEASE),
+            "atom": (Kind.RELAXED, Kind.ACQUIRE, Kind.RELEASE, Kind.ACQ_REL), "red": (Kind.RELAXED, Kind.RELEASE),
+        }[step.opcode[0]]  # fmt: skip
+        if not self._modern:
+            kinds = (Kind.RELAXED,) if step.opcode[0] in ("atom", "red") else ()
+        yield from (Strength(kind, scope) for kind in kinds for scope in SCOPES)
+        if step.opcode[0] in ("ld", "st"):
+            yield Strength(Kind.VOLATILE, SCOPES[-1])
+            yield from (Strength(Kind.ATOMIC, scope) for scope in SCOPES)
+
+    def _raised(self, sites: Sequence[Site], chosen: Choice) -> Choice:
+        """A bad choice made as strong as it can be while the same test refutes it, site by site: it rules out more."""
+        number, index = self.order[0]
+        for place, site in enumerate(sites):
+            for option in reversed(site.options):
+                now = chosen[place]
+                if option == now or (now is not None and not option.includes(now)):
+                    continue
+                raised = (*chosen[:place], option, *chosen[place + 1 :])
+                if not self._forbidden(self._cases(self._repair(sites, raised).lock)[number], self.models[index]):
+                    chosen = raised
+                    break
+        return chosen
+
+    def _good(self, sites: Sequence[Site], chosen: Sequence[Strength | None]) -> bool:
+        try:
+            return self.holds(self._repair(sites, chosen).lock)
+        except LitmusError:
+            return False
+
+    def _repair(self, sites: Sequence[Site], chosen: Sequence[Strength | None]) -> Repair:
+        changes = tuple(Change(site, s) for site, s in zip(sites, chosen, strict=True) if s is not None)
+        return Repair(changes, self._changed(changes))
+
+    def _locks(self, others: Sequence[Change], strengths: list[Strength | None], site: Site) -> Iterator[Lock]:
+        for strength in strengths:
+            yield self._changed([*others, *([] if strength is None else [Change(site, strength)])])
+
+    def _changed(self, changes: Sequence[Change]) -> Lock:
+        program = self.lock.program
+        for change in sorted(changes, key=lambda c: (c.site.position, not c.site.inserted), reverse=True):
+            position = change.site.position
+            if change.site.inserted:
+                before = program.statements[position]
+                fence = Statement(fence_words(change.strength), guard=None, line=before.line, column=before.column)
+                program = program.inserted(position, fence)
+            else:
+                program = program.replaced(position, strengthened(program.statements[position], change.strength))
+        return self.lock.changed(program)
+
+    def _cases(self, lock: Lock) -> list[Case]:
+        """One of all cases that are the same to these models."""
+        looked_at = any(LOOKED_AT & model.inputs.keys() for model in self.models)
+        found: dict[tuple[object, ...], Case] = {}
+        for case in cases(lock):
+            plain = case if looked_at else case.plain
+            found.setdefault((plain.scenario, plain.setting, plain.retry), plain)
+        return list(found.values())
+
+    def _forbidden(self, case: Case, model: Model) -> bool:
+        made = lock_test(case)
+        return made is None or self._said(made.test, model).word is Word.FORBIDDEN
+
+    def _said(self, test: Test, model: Model) -> Said:
+        key = (content_hash(test), model.name)
+        if key not in self.said:
+            self.said[key] = say(test, model)
+        return self.said[key]
+
+
+def _includes(one: Sequence[Strength | None], other: Sequence[Strength | None]) -> bool:
+    """Whether one choice is everywhere at least as strong as another."""
+    return all(
+        weaker is None or (stronger is not None and stronger.includes(weaker))
+        for stronger, weaker in zip(one, other, strict=True)
+    )
+
+
+def _by_cost(sites: Sequence[Site]) -> Iterator[Choice]:
+    """All choices, the cheapest first; of equal cost those with fewer changes."""
+    costs = [(0, *(Change(site, option).cost for option in site.options)) for site in sites]
+    start = (0,) * len(sites)
+    waiting, seen = [(0, 0, start, start)], {start}
+    for _ in range(MOST_TRIED):
+        if not waiting:
+            return
+        cost, _, _, places = heapq.heappop(waiting)
+        yield tuple(None if not place else site.options[place - 1] for site, place in zip(sites, places, strict=True))
+        for index, place in enumerate(places):
+            if place + 1 < len(costs[index]):
+                following = (*places[:index], place + 1, *places[index + 1 :])
+                if following not in seen:
+                    seen.add(following)
+                    dearer = cost - costs[index][place] + costs[index][place + 1]
+                    early = tuple(-place for place in following)  # of equals, the one that changes what comes first
+                    heapq.heappush(waiting, (dearer, sum(map(bool, following)), early, following))

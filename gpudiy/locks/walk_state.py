@@ -1,0 +1,39 @@
+"""`WalkState`: one way through the code of a lock, so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from gpudiy.locks.path import Step
+from gpudiy.locks.value import Comparing, Read, Value
+
+
+@dataclass(slots=True)
+class WalkState:
+    """One way through the program, so far."""
+
+    position: int = 0
+    registers: dict[str, Value] = field(default_factory=dict)
+    local: dict[Value, Value] = field(default_factory=dict)
+    facts: dict[Comparing, int] = field(default_factory=dict)  # what was decided, and at which step
+    known: dict[Read, Value] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    regions: list[tuple[int, int]] = field(default_factory=list)  # where it ends, the decision it hangs on
+    trace: list[int] = field(default_factory=list)
+    rounds: int = 0
+    reads: int = 0
+    values: list[int] = field(default_factory=list)
+    memory: dict[str, int] | None = None
+    held: dict[str, int] | None = None
+    given: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> WalkState:
+        return replace(
+            self, registers=dict(self.registers), local=dict(self.local), facts=dict(self.facts),
+            known=dict(self.known), steps=list(self.steps), regions=list(self.regions), trace=list(self.trace),
+            values=list(self.values), memory=None if self.memory is None else dict(self.memory), given=dict(self.given),
+        )  # fmt: skip
+
+    @property
+    def guard(self) -> int | None:
+        return self.regions[-1][1] if self.regions else None

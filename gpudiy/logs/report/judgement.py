@@ -1,0 +1,95 @@
+"""What models say of the tests of a report, and a picture of how the weak outcome comes about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpudiy.litmus import LitmusError, Test, read_test
+from gpudiy.logs.decision import Verdict as Decided
+from gpudiy.logs.report.promises import speaks_of
+from gpudiy.logs.tables.tally import Observations
+from gpudiy.models.explained_picture import picture_of_explanation
+from gpudiy.models.explanation import explain
+from gpudiy.models.library import load_model
+from gpudiy.models.search import OutOfTime
+from gpudiy.models.trace import Undecidable
+from gpudiy.models.verdict import Verdict, decide
+from gpudiy.models.witness import to_svg
+
+MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
+LIMIT = 2.0  # seconds for one verdict; a report must not wait for one hard test
+ALLOWED, FORBIDDEN, UNDECIDED, UNSUPPORTED, UNREADABLE, NO_TEXT = "a", "f", "u", "x", "r", "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A letter for each model, a capital where it does not speak of such tests; and the picture as SVG, if any."""
+
+    verdicts: str
+    picture: str = ""
+    caption: str = ""
+
+
+def judge(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) -> Judgement:
+    """The verdicts of a test, given as text; tests without text get none."""
+    if not text:
+        return Judgement(NO_TEXT * len(models))
+    try:
+        test = read_test(text)
+    except LitmusError:
+        return Judgement(UNREADABLE * len(models))
+    verdicts = {model: _verdict(test, model) for model in models}
+    letters = "".join(
+        verdict if isinstance(verdict, str) else _letter(verdict, speaks_of(model, test))
+        for model, verdict in verdicts.items()
+    )
+    if not picture:
+        return Judgement(letters)
+    drawn = [verdict for verdict in verdicts.values() if isinstance(verdict, Verdict)]
+    return Judgement(letters, *_picture(drawn))
+
+
+def _verdict(test: Test, model: str) -> Verdict | str:
+    try:
+        return decide(test, load_model(model), limit=LIMIT)
+    except OutOfTime:
+        return UNDECIDED
+    except Undecidable:
+        return UNSUPPORTED
+
+
+def _letter(verdict: Verdict, spoken_of: bool) -> str:
+    letter = ALLOWED if verdict.allowed else FORBIDDEN
+    return letter if spoken_of else letter.upper()
+
+
+def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
+    """The execution by which the last model that allows the outcome does so; else why the last one forbids it."""
+    chosen = next((verdict for verdict in reversed(verdicts) if verdict.allowed), verdicts[-1] if verdicts else None)
+    if chosen is None:
+        return "", ""
+    try:
+        explanation = explain(chosen)
+    except (OutOfTime, Undecidable):
+        return "", ""
+    if explanation.execution is None:
+        return "", f"No run of the threads ends so, whatever the model: {chosen.model.name} and all others forbid it."
+    if chosen.allowed:
+        caption = f"An execution that ends in the weak outcome, as {chosen.model.name} allows it."
+    else:
+        checks = " and ".join(explanation.checks)
+        caption = f"The execution that ends in the weak outcome, and what {checks} of {chosen.model.name} objects to."
+    return to_svg(picture_of_explanation(explanation)), caption
+
+
+def most_telling(found: Observations, tests: Sequence[str], chips: Sequence[str]) -> list[str]:
+    """Tests that tell chips apart first, then those observed, then the others."""
+    return sorted(tests, key=lambda test: _telling(found, test, chips))  # the sort is stable: names stay in order
+
+
+def _telling(found: Observations, test: str, chips: Sequence[str]) -> int:
+    seen = {found.tallies[test, chip].verdict for chip in chips if (test, chip) in found.tallies}
+    if Decided.OBSERVED not in seen:
+        return 2
+    return 0 if Decided.NOT_OBSERVED in seen else 1

@@ -1,0 +1,73 @@
+"""Which tests and chips a table or report shows, and in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from fnmatch import fnmatchcase
+
+from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.logs.decision import Verdict
+from gpudiy.logs.tables.tally import Observations, natural
+
+
+class SelectionError(LitmusError):
+    """A name that nothing answers to."""
+
+
+class Order(StrEnum):
+    NAME = "name"
+    RATE = "rate"  # the highest rate on any chip first
+    LOG = "log"  # as they come in the logs
+
+
+def select(names: Iterable[str], patterns: Sequence[str], what: str) -> list[str]:
+    """The names that any pattern matches (`MP*`; without regard to case); each pattern must match something."""
+    names = list(names)
+    if not patterns:
+        return names
+    chosen: set[str] = set()
+    for pattern in patterns:
+        exact = [name for name in names if name == pattern]
+        matched = exact or [name for name in names if fnmatchcase(name.lower(), pattern.lower())]
+        if not matched:
+            hint = near_name(pattern, names) or f"{what}s: {_some(names)}"
+            raise SelectionError(f"no {what} {pattern!r} in the logs", hint=hint)
+        chosen.update(matched)
+    return [name for name in names if name in chosen]
+
+
+def selected_tests(
+    found: Observations, chips: Sequence[str], patterns: Sequence[str], order: Order, weak_only: bool = False
+) -> list[str]:
+    """The tests that patterns choose, in order; with `weak_only` those observed on one of the chips."""
+    tests = select(found.tests, patterns, "test")
+    if weak_only:
+        tests = [test for test in tests if any(_observed(found, test, chip) for chip in chips)]
+    if order is Order.NAME:
+        return sorted(tests, key=natural)
+    if order is Order.RATE:
+        return sorted(tests, key=lambda test: (-_highest(found, test, chips), natural(test)))
+    return tests
+
+
+def selected_chips(found: Observations, patterns: Sequence[str]) -> list[str]:
+    """The chips that patterns choose, in the order of the patterns; all of them without."""
+    chips: list[str] = []
+    for pattern in patterns:
+        chips += [chip for chip in select(found.chips, [pattern], "chip") if chip not in chips]
+    return chips if patterns else list(found.chips)
+
+
+def _observed(found: Observations, test: str, chip: str) -> bool:
+    tally = found.tallies.get((test, chip))
+    return tally is not None and tally.verdict is Verdict.OBSERVED
+
+
+def _highest(found: Observations, test: str, chips: Sequence[str]) -> float:
+    tallies = [found.tallies[test, chip] for chip in chips if (test, chip) in found.tallies]
+    return max((tally.rate or 0.0 for tally in tallies), default=0.0)
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")

@@ -1,0 +1,92 @@
+"""`Table`: rows and columns of cells, before anybody decides how they are printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log10
+
+from gpudiy.logs.decision import Verdict
+from gpudiy.logs.tables.tally import Tally
+
+LOWEST_HEAT, FAINTEST = 1e-6, 0.06  # the rate from which on a cell has colour, and how much that is
+WORDS = {Verdict.DEAD: "dead", Verdict.FAILED: "failed", Verdict.NOT_RUNNABLE: "n/a"}
+MEANINGS = {
+    Verdict.DEAD: "dead: the harness showed no sign of life, so its zero says nothing",
+    Verdict.FAILED: "failed: the run broke off, or optcheck found that what ran is not the test",
+    Verdict.NOT_RUNNABLE: "n/a: the device cannot run this test as it is meant",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is printed; `number` for whoever counts on, `heat` from 0 (nothing) to 1 (always)."""
+
+    text: str = ""
+    number: float | None = None
+    weak: bool = False
+    heat: float = 0.0
+    title: str = ""
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    labels: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`corner` heads the labels of the rows; `groups`, where there are any, stand over runs of columns."""
+
+    title: str
+    corner: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    groups: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def starts(self) -> frozenset[int]:
+        """The columns with which a group starts."""
+        return frozenset(sum(span for _, span in self.groups[:place]) for place in range(len(self.groups)))
+
+
+def cell_of(tally: Tally | None, absolute: bool = False) -> Cell:
+    """A tally as a cell: what was seen in 100,000 iterations, or in all there were."""
+    if tally is None:
+        return Cell()
+    verdict = tally.verdict
+    if tally.rate is None or verdict not in (Verdict.OBSERVED, Verdict.NOT_OBSERVED):
+        return Cell(WORDS[verdict], title="; ".join(tally.reasons), verdict=verdict)
+    number = float(tally.sightings) if absolute else tally.rate * 100_000
+    text = f"{tally.sightings}" if absolute else per_100k(tally.sightings, tally.iterations)
+    title = f"{tally.sightings:,} of {tally.iterations:,}"
+    return Cell(text, number, tally.sightings > 0, heat_of(tally.rate), title, verdict)
+
+
+def per_100k(sightings: int, iterations: int) -> str:
+    """Sightings in 100,000 iterations: whole from 10 on, else two digits that count; never 0 for what was seen."""
+    exact, rest = divmod(sightings * 100_000, iterations)
+    if rest == 0:
+        return str(exact)
+    rate = sightings * 100_000 / iterations
+    return f"{rate:.0f}" if rate >= 10 else f"{rate:.{max(1, 1 - int(log10(rate) // 1))}f}"
+
+
+def heat_of(rate: float) -> float:
+    """A rate on a logarithmic scale, so that 1 and 1,000 in 100,000 look different."""
+    if rate <= 0:
+        return 0.0
+    return max(FAINTEST, min(1.0, 1 - log10(rate) / log10(LOWEST_HEAT)))
+
+
+def notes_for(rows: tuple[Row, ...], absolute: bool) -> tuple[str, ...]:
+    """How the cells are to be read, with a line for each unusual word among them."""
+    unit = "Sightings of the weak outcome" + ("." if absolute else " in 100,000 iterations.")
+    used = {cell.verdict for row in rows for cell in row.cells}
+    blank = any(not cell.text for row in rows for cell in row.cells)
+    return (
+        unit, *(meaning for verdict, meaning in MEANINGS.items() if verdict in used),
+        *(("empty: no record",) if blank else ()),
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""`Tally`: what all records of one test on one chip say together, and the tests and chips of a set of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from gpudiy.logs.chips import chips_of
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.decision import Verdict, sightings_of, verdict_of
+from gpudiy.logs.matching import match_tests
+from gpudiy.logs.record import Record
+from gpudiy.logs.switches import incantation_column
+
+EVIDENCE = (Verdict.OBSERVED, Verdict.NOT_OBSERVED)
+
+
+class Combination(StrEnum):
+    """What becomes of several records of one test on one chip."""
+
+    SUM = "sum"
+    BEST = "best"  # the one with the highest rate
+
+
+@dataclass(slots=True)
+class Tally:
+    """Sightings in iterations, over all records that are evidence; the others are only counted, with their reasons."""
+
+    sightings: int = 0
+    iterations: int = 0
+    records: int = 0
+    outcomes: dict[str, list[int]] = field(default_factory=dict)  # outcome: count, and 1 if it is weak
+    verdicts: dict[Verdict, int] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Observed if any record observed it, not observed if any could have, else why nothing can be said."""
+        return next(verdict for verdict in Verdict if verdict in self.verdicts)
+
+    @property
+    def rate(self) -> float | None:
+        return self.sightings / self.iterations if self.iterations else None
+
+    def add(self, record: Record, verdict: Verdict, reason: str = "") -> None:
+        self.records += 1
+        if record.source and record.source not in self.sources:
+            self.sources.append(record.source)
+        self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
+        if verdict not in EVIDENCE:
+            if reason not in self.reasons:
+                self.reasons.append(reason)
+            return
+        self.sightings += sightings_of(record)
+        self.iterations += record.iterations
+        for entry in record.histogram:
+            held = self.outcomes.setdefault(entry.outcome, [0, int(entry.weak)])
+            held[0] += entry.count
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTest:
+    """A test of the records: its name, unique among them, and what the records tell of it."""
+
+    name: str
+    hash: str = ""
+    text: str = ""
+    condition: str = ""
+
+
+@dataclass(slots=True)
+class KnownChip:
+    """A chip of the records, and all that was said of it and of what ran there."""
+
+    name: str
+    simulated: bool = False
+    architectures: list[str] = field(default_factory=list)
+    devices: list[str] = field(default_factory=list)
+    drivers: list[str] = field(default_factory=list)
+    toolkits: list[str] = field(default_factory=list)
+
+    def add(self, record: Record) -> None:
+        self.simulated = self.simulated or record.simulated
+        for held, said in (
+            (self.architectures, record.architecture), (self.devices, record.device), (self.drivers, record.driver),
+            (self.toolkits, record.toolkit),
+        ):  # fmt: skip
+            if said and said not in held:
+                held.append(said)
+
+
+@dataclass(slots=True)
+class Observations:
+    """Tests and chips in the order in which they first came, and a tally for each pair that was run.
+
+    `incantations` splits the tallies by the four switches, as a number from 0 to 15, where records tell them.
+    """
+
+    tests: dict[str, KnownTest] = field(default_factory=dict)
+    chips: dict[str, KnownChip] = field(default_factory=dict)
+    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
+    incantations: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
+    excerpts: dict[tuple[str, str], str] = field(default_factory=dict)  # of optcheck
+    records: int = 0
+    clashes: tuple[str, ...] = ()  # names that stand for different tests
+
+    def add(self, record: Record, test: str, chip: str, combination: Combination) -> None:
+        self.records += 1
+        held = self.tests.get(test)
+        if held is None or (record.text and not held.text):
+            self.tests[test] = KnownTest(test, record.hash, record.text, record.condition)
+        self.chips.setdefault(chip, KnownChip(chip)).add(record)
+        verdict, reason = verdict_of(record)
+        _add(self.tallies.setdefault((test, chip), Tally()), record, verdict, reason, combination)
+        published = incantation_column(record.options)
+        if published is not None:
+            self.incantations.setdefault((test, chip, published - 1), Tally()).add(record, verdict, reason)
+        if record.optcheck_text or record.optcheck:
+            self.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
+
+
+def observations(records: Columns | Iterable[Record], combination: Combination = Combination.SUM) -> Observations:
+    """The records by test and chip, as they match across logs."""
+    columns = records if isinstance(records, Columns) else Columns.of(records)
+    matching, chips = match_tests(columns), chips_of(columns)
+    found = Observations(clashes=matching.clashes)
+    for record, number, place in zip(columns.records(), matching.tests, chips.chips, strict=True):
+        test, chip = matching.names[number], _chip_name(chips.names[place], record.simulated)
+        found.add(record, test, chip, combination)
+    return found
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """A key that sorts as people count: MP2 before MP10, letters without case."""
+    parts = re.split(r"(\d+)", text.lower())
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def _chip_name(name: str, simulated: bool) -> str:
+    return f"{name} (simulated)" if simulated and "simulated" not in name.lower() else name
+
+
+def _add(tally: Tally, record: Record, verdict: Verdict, reason: str, combination: Combination) -> None:
+    if combination is Combination.BEST and tally.iterations and verdict in EVIDENCE:
+        if sightings_of(record) * tally.iterations <= tally.sightings * record.iterations:
+            tally.records += 1
+            return
+        tally.sightings = tally.iterations = 0
+        tally.outcomes = {}
+        tally.verdicts.pop(Verdict.NOT_OBSERVED, None)
+    tally.add(record, verdict, reason)

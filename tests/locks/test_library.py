@@ -1,0 +1,77 @@
+"""What models say of the known locks, as published and as mended."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpudiy.locks.generation import lock_test
+from gpudiy.locks.judgement import Word
+from gpudiy.locks.library import entries
+from gpudiy.locks.placement import Placement
+from gpudiy.locks.question import Question
+from gpudiy.models.library import load_model
+from gpudiy.models.verdict import decide
+from locks.known import ORDERS, findings, known, needs_compiler, plain_cases, wrong
+
+pytestmark = needs_compiler
+ENTRIES = {entry.name: entry for entry in entries()}
+MODELS = ("ptx-6.0", "ptx-asplos15")
+FENCED = [name for name in ENTRIES if "fixed" in name or name == "ticket"]
+ORDERED = ["test-and-set", "test-and-test-and-set", "compare-and-swap"]
+UNFENCED = [
+    name for name, entry in ENTRIES.items() if entry.wrong and not name.endswith("cta") and name != "block-fence"
+]
+
+
+def test_every_wrong_lock_has_a_source_and_a_mended_twin() -> None:
+    assert all(entry.source and entry.what for entry in ENTRIES.values())
+    for entry in ENTRIES.values():
+        if entry.wrong:
+            assert entry.mended is not None and not ENTRIES[entry.mended].wrong
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", UNFENCED)
+def test_nothing_orders_what_is_inside_a_lock_without_fences(name: str, model: str) -> None:
+    assert wrong(name, model) >= ORDERS
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", FENCED)
+def test_fences_at_both_ends_make_it_right(name: str, model: str) -> None:
+    assert {finding.said.word for finding in findings(name, model)} == {Word.FORBIDDEN}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_acquire_and_release_of_the_gpu_are_right(name: str) -> None:
+    assert {finding.said.word for finding in findings(name, "ptx-6.0")} == {Word.FORBIDDEN}
+
+
+@pytest.mark.parametrize("name", ORDERED)
+def test_what_a_model_gives_no_meaning_is_not_fine(name: str) -> None:
+    assert {finding.said.word for finding in findings(name, "ptx-asplos15")} == {Word.UNSUPPORTED}
+
+
+@pytest.mark.parametrize(
+    "name", ["block-fence", "test-and-set-cta", "test-and-test-and-set-cta", "compare-and-swap-cta"]
+)
+def test_a_scope_that_is_too_narrow_is_caught_across_ctas_only(name: str) -> None:
+    places = {f.case.setting.placement for f in findings(name, "ptx-6.0") if f.said.word is Word.ALLOWED}
+    assert places == {Placement.CTAS, Placement.CLUSTER, Placement.MIXED}
+    assert wrong(name, "ptx-6.0") >= ORDERS
+
+
+def test_a_plain_release_breaks_the_atomic_that_takes_the_lock() -> None:
+    assert Question.BROKEN_RMW in wrong("he-yu-spinlock", "ptx-6.0")
+    assert Question.BROKEN_RMW not in wrong("he-yu-spinlock", "ptx-asplos15")  # its atomics are atomic beside anything
+    assert Question.BROKEN_RMW not in wrong("cuda-by-example", "ptx-6.0")
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_sequential_consistency_forbids_everything_in_question(name: str) -> None:
+    """Only weak memory breaks these locks: a question that sc allows would be a wrong question."""
+    sc = load_model("sc")
+    for case in plain_cases(known(name)):
+        made = lock_test(case)
+        assert made is not None
+        assert not decide(made.test, sc).allowed, made.test.name
