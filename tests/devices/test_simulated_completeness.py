@@ -7,7 +7,7 @@ from models.test_generated import generated
 
 from devices.simulated_runs import completeness
 
-STEPS = {"classic": 1, "rmw": 3, "dependencies": 2, "coherence": 1, "modern": 40, "scoped": 200, "thesis": 300}
+STEPS = {"classic": 1, "rmw": 5, "dependencies": 3, "coherence": 1, "modern": 60, "scoped": 300, "thesis": 450}
 LEAST = 0.9
 MOST = 8_000_000
 
