@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpudiy.litmus.access import Access
@@ -30,16 +30,16 @@ def check_kernels(
 
     The architecture is that of the listing unless one is given. Raises `SassError` where the listing cannot be read.
     """
-    return check_functions(read_listing(text, path), tests, architecture)
+    return check_functions(read_listing(text, path), {name: (test,) for name, test in tests.items()}, architecture)
 
 
 def check_functions(
-    functions: Iterable[SassFunction], tests: Mapping[str, Test], architecture: str = ""
+    functions: Iterable[SassFunction], tests: Mapping[str, Sequence[Test]], architecture: str = ""
 ) -> Iterator[Check]:
+    """A verdict on every test of every function: tests that differ in their scope trees alone can share one."""
     left = dict(tests)
-    unchanged: dict[object, Check] = {}  # tests that differ in their scope trees alone have the same code
-    for function in functions:
-        test = left.pop(function.name, None)
+    unchanged: dict[object, Check] = {}  # by code: other functions may have the same
+    for function, test in ((one, test) for one in functions for test in left.pop(one.name, (None,))):
         key = _code_of(function, test)
         same = unchanged.get(key)
         if same is not None and test is not None:
@@ -50,7 +50,7 @@ def check_functions(
             if check.verdict is Verdict.UNCHANGED:
                 unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1))
             yield check
-    for name, test in left.items():
+    for name, test in ((name, test) for name, lost in left.items() for test in lost):
         missing = Finding(Verdict.UNVERIFIABLE, f"there is no kernel {name} in the listing")
         yield Check(name, Verdict.UNVERIFIABLE, (missing,), test=test.name)
 
