@@ -26,6 +26,7 @@ CONTROL_CODES = re.compile(
     r"&\w+=(?:\{[\d,]*\}|\S+)|\?\w+|^\s*\[B[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d+\]|\b[\da-f-]{2}:[\d-]:[\d-]:[-YE]:[\da-f]\b"
 )
 BRANCH_TARGETS = re.compile(r'\(\*"[A-Z_]*TARGETS?\s*[:=]?\s*([^"]*)"\*\)')
+RELOCATION = re.compile(r"\w+@(?:lo|hi)\(+[^()]*\)+")  # 32@lo((stress + .L_x_9@srel)): an address, as good as a name
 LABEL_OPERAND = re.compile(r"`\(([\w$.]+)\)|(?<![\w.`(])(\.L[\w$.]*)|\((\.[\w$.]+)\)")
 JUMP_ADDRESS = re.compile(r"(?:BRA|JMP|BSSY|SSY|PBK|PCNT|CAL|CALL|JCAL|JMX)\b[^;]*?(?<![-\w])0x([0-9a-f]+)\s*$")
 # What disassemblers print around the code: directives, section rulers, fatbin headers, dots between functions.
@@ -197,6 +198,8 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
 
 
 def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
+    if "@lo(" in code or "@hi(" in code:
+        code = RELOCATION.sub(lambda found: f"_{re.sub('[^A-Za-z0-9_]', '_', found[0])}", code)
     label = LABEL_OPERAND.search(code)
     jump = JUMP_ADDRESS.search(code)
     targets: tuple[str, ...] | None = None

@@ -207,9 +207,22 @@ def _grammar() -> pp.ParserElement:
     ).set_parse_action(_address)
     attribute = pp.Regex(r"(?:a|t|ttmp|i|o)\[[^\]]*\](?:\[[^\]]*\])?").set_parse_action(_name)
     label = pp.Regex(r"`\([^)]*\)|\(\.?[\w$.]+\)|\.L\w*").set_parse_action(_name)
+    relocation = pp.Regex(r"\w+@\w*\(+[^()]*\)+").set_parse_action(_name)  # 32@lo((stress + .L_x_9@srel))
     braces = pp.Regex(r"\{[\d,\s]*\}").set_parse_action(_name)
     name = pp.Regex(r"[1-3]D\b|[A-Za-z_$][\w$.]*(?:@srel)?(?:@\w+)?").set_parse_action(_name)
-    operand = constant | address | attribute | register | predicate | hexadecimal | label | braces | name | decimal
+    operand = (
+        relocation
+        | constant
+        | address
+        | attribute
+        | register
+        | predicate
+        | hexadecimal
+        | label
+        | braces
+        | name
+        | decimal
+    )
     guard = pp.Literal("@").suppress() + pp.Group(predicate)("guard")
     opcode = pp.Regex(r"[A-Z][A-Z0-9_]*(?:\.[A-Za-z0-9_]+)*(?![\w\[])")("opcode")
     operands = pp.Group(operand + pp.ZeroOrMore(pp.Optional(pp.Literal(",")).suppress() + operand))("operands")

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
-from gpudiy.litmus import Test, read_test
+from gpudiy.litmus import Test, print_test, read_test
+from gpudiy.litmus.reader import Piece
 
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
@@ -67,7 +68,6 @@ class Machine:
     chips: str = "small80"
     faults: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
-    kernels: Path = KERNELS  # host builds
 
     @property
     def environment(self) -> dict[str, str]:
@@ -79,7 +79,7 @@ class Machine:
             "STANDIN_CHIPS": self.chips,
             "STANDIN_FAULTS": self.faults,
             "STANDIN_JOURNAL": str(self.directory / "journal"),
-            "STANDIN_KERNELS": str(self.kernels),
+            "STANDIN_KERNELS": str(self.directory / "kernels"),
             "XDG_CACHE_HOME": str(CACHE),
             **self.more,
         }
@@ -100,38 +100,52 @@ class Machine:
         path = self.directory / "journal"
         return Journal(tuple(path.read_text().splitlines()) if path.exists() else ())
 
-    def add_tests(self, tests: Sequence[Test], architecture: str = "sm_80", host: Sequence[Test] | None = None) -> None:
-        """Build tests as a device of that architecture will, and them, or those of `host`, for this processor."""
-        from gpudiy.devices.cuda_binaries import Binaries
+    def add_tests(
+        self, tests: Sequence[Test], architecture: str = "sm_80", host: Sequence[Test] | None = None
+    ) -> list[Test]:
+        """Build tests as a device of that architecture will, and them, or those of `host`, for this processor.
+
+        Gives those that optcheck lets pass. Where a cubin of the cache holds other tests too, they are not built.
+        """
+        from gpudiy.harness.build import build, toolchain_folder
+        from gpudiy.harness.built import UNCHANGED
         from gpudiy.harness.shape import shape_of
         from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
 
-        os.environ["XDG_CACHE_HOME"] = str(CACHE)
-        binaries = Binaries()
-        binaries.build(tests, architecture)
-        modules: dict[bytes, dict[int, Test]] = {}
-        for test, here in zip(tests, host or tests, strict=True):
-            binary = binaries.of(test, architecture)
-            modules.setdefault(binary.cubin, {})[binary.number] = here
+        pieces = [Piece(print_test(test), test.name) for test in tests]
+        entries = {found.piece: found.entry for found in build(pieces, architecture, CACHE / "gpudiy", jobs=1)}
+        modules: dict[str, dict[int, Test]] = {}
+        passed = []
+        for test, here, piece in zip(tests, host or tests, pieces, strict=True):
+            entry = entries[piece]
+            assert entry is not None and not entry.obstacle, test.name
+            modules.setdefault(entry.object, {})[entry.number] = here
+            if entry.verdict == UNCHANGED:
+                passed.append(test)
         clusters = sorted({shape_of(test).ctas for test in tests} - {1})
-        for cubin, numbered in modules.items():
-            plays = [play_source(numbered[number], Dialect.HOST) for number in range(len(numbered))]
-            source = prelude(Dialect.HOST) + "\n".join(play.text for play in plays)
-            self.add_host_build(cubin, source + run_kernel([play.play for play in plays], Dialect.HOST, clusters))
+        for name, numbered in modules.items():
+            plays = {number: play_source(test, Dialect.HOST) for number, test in numbered.items()}
+            any_play = next(iter(plays.values()))
+            table = [plays.get(number, any_play).play for number in range(max(plays) + 1)]
+            texts = {play.play: play.text for play in plays.values()}
+            source = "\n".join((prelude(Dialect.HOST), *texts.values(), run_kernel(table, Dialect.HOST, clusters)))
+            cubin = (toolchain_folder(CACHE / "gpudiy", architecture) / f"{name}.cubin").read_bytes()
+            self.add_host_build(cubin, source)
+        return passed
 
     def add_host_build(self, cubin: bytes, source: str) -> None:
-        """Build the source for this processor, as what the cubin does; what is built stays from run to run."""
-        library = self.kernels / f"{image_hash(cubin):016x}.so"
-        mark = library.with_suffix(".source")
-        wanted = sha256(source.encode()).hexdigest()
-        if library.exists() and mark.exists() and mark.read_text() == wanted:
-            return
-        self.kernels.mkdir(exist_ok=True)
-        unfinished = library.with_suffix(f".{os.getpid()}")
-        command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(unfinished), "-x", "c++", "-"]
-        subprocess.run(command, input=source, text=True, check=True)
-        unfinished.replace(library)
-        mark.write_text(wanted)
+        """Let the source, built for this processor, be what the cubin does; what is built stays from run to run."""
+        KERNELS.mkdir(exist_ok=True)
+        library = KERNELS / f"{sha256(source.encode()).hexdigest()}.so"
+        if not library.exists():
+            unfinished = library.with_suffix(f".{os.getpid()}")
+            command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(unfinished), "-x", "c++", "-"]
+            subprocess.run(command, input=source, text=True, check=True)
+            unfinished.replace(library)
+        (self.directory / "kernels").mkdir(exist_ok=True)
+        link = self.directory / "kernels" / f"{image_hash(cubin):016x}.so"
+        link.unlink(missing_ok=True)
+        link.symlink_to(library)
 
 
 def image_hash(image: bytes) -> int:

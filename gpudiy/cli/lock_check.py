@@ -112,7 +112,8 @@ def _draw(folder: Path, suffix: str, findings: Sequence[Finding], models: tuple[
                 case = simplest(own, question, model)
                 found = None if case is None else witness(case, load_model(model))
                 if found is not None:
-                    name = f"{lock}+{question}+{Path(model).stem}.{suffix}"
+                    model_name = Path(model).name.removesuffix(".cat")
+                    name = f"{lock}+{question}+{model_name}.{suffix}"
                     write_witness(picture(found), folder / name)
                     drawn += 1
     say(f"{drawn:,} witness{'es' * (drawn != 1)} in {folder}" if drawn else "nothing is wrong: no witness to draw")

@@ -31,7 +31,8 @@ def list_devices() -> list[Listing]:
 def open_device(rest: str) -> Device:
     """GPU number `rest`; the first one when it is empty."""
     if rest and not rest.isdecimal():
-        raise UnknownDevice(f"there is no device 'cuda:{rest}'", hint="GPUs have numbers: cuda:0, cuda:1, …")
+        numbers = "GPUs have numbers: there are names such as cuda:0 and cuda:1"
+        raise UnknownDevice(f"there is no device 'cuda:{rest}'", hint=numbers)
     try:
         driver = load_driver()
     except NoPyCuda as problem:

@@ -109,8 +109,8 @@ class CudaDevice:
         numbers = {device: number for number, device in enumerate(dict.fromkeys(shape.devices))}
         if len(numbers) > len(self._gpus):
             there = len(self._gpus)
-            found = "this is the only GPU" if there == 1 else f"{there} GPUs reach each other's memory"
-            raise Impossible(f"its threads are on {len(numbers)} devices, and {found} here")
+            found = "no other GPU shares memory with this one" if there == 1 else f"{there} GPUs share memory here"
+            raise Impossible(f"its threads are on {len(numbers)} devices, and {found}")
         return [self._gpus[numbers[device]] for device in shape.devices]
 
     def _join(self, gpus: Sequence[Gpu]) -> None:

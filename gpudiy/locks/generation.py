@@ -115,7 +115,7 @@ def lock_test(case: Case) -> LockTest | None:
         scope_tree=case.setting.placement.tree(case.threads),
         memory_map=MemoryMap(tuple(MappedVariable(name, space) for name, space in spaces.items())),
         condition=Condition(Quantifier.EXISTS, expressions[0] if len(expressions) == 1 else And(tuple(expressions))),
-        doc=f"{case.question.what}: {case.setting.placement.what}",
+        doc=f"{case.question.what} ({case.setting.placement.what})",
     )
     return LockTest(case, test, tuple(tuple(code.lines) for code in codes))
 

@@ -62,6 +62,7 @@ def test_verdicts_of_listings(path: Path) -> None:
         ("LD.E.CG R0, [R4+0x10]", "R0"),
         ("MOV R1, c[0x0][0x44]", "R1"),
         ("BRA.U !UP0, `(.L_x_1)", ""),
+        ("MOV R20, 32@lo((_Z6stressPjjj + .L_x_9@srel))", "R20"),
     ],
 )
 def test_forms_of_instructions(text: str, writes: str) -> None:
@@ -112,6 +113,12 @@ def test_lines_that_cannot_be_read(line: str, message: str, column: int) -> None
         read_listing(f".text.kernel:\n        /*0000*/                   NOP ;\n{line}\n", "some.sass")
     assert str(caught.value).startswith(f"some.sass:3:{column}: error: {message}")
     assert "^" in str(caught.value)
+
+
+def test_addresses_that_the_linker_fills_in() -> None:
+    line = "        /*0010*/                   MOV R20, 32@lo((_Z6stressPjjj + .L_x_9@srel)) ;"
+    (function,) = read_listing(f".text.kernel:\n{line}\n")
+    assert list(function.instructions[0].writes) == ["R20"] and not function.named_targets
 
 
 def test_a_verdict_for_every_word() -> None:
