@@ -78,10 +78,10 @@ def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[
             continue
         meaning = content_hash(test)
         if meaning in meant:
-            meant[meaning].pieces.append(piece)
+            meant[meaning].tests.append((piece, test))
             continue
         try:
-            meant[meaning] = _Meant(PlayPtx.of(test), [piece])
+            meant[meaning] = _Meant(PlayPtx.of(test), [(piece, test)])
         except NotRunnable as problem:
             entries.append(Entry(source_hash(piece), test.name, meaning, architecture, obstacle=str(problem)))
     cubin = _compiled(meant, architecture, outcomes)
@@ -94,20 +94,20 @@ def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """What a test means as code, and the texts that mean it."""
+    """What a test means as code, and the tests that mean it: names may differ."""
 
     play: PlayPtx
-    pieces: list[Piece]
+    tests: list[tuple[Piece, Test]]
 
 
 def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[Entry]:
     """The tests of a cubin, with the verdicts on them."""
     found = check_cubin(cubin, [one.play for one in meant.values()], architecture)
     for number, (meaning, one, verdict) in enumerate(zip(meant, meant.values(), found.verdicts, strict=True)):
-        for piece in one.pieces:
+        for piece, test in one.tests:
             yield Entry(
                 source_hash(piece),
-                one.play.test.name,
+                test.name,
                 meaning,
                 architecture,
                 play=one.play.name,
@@ -134,8 +134,8 @@ def _compiled(meant: dict[str, _Meant], architecture: str, outcomes: list[Outcom
                 if rejected is not None:
                     del meant[meaning]
                     outcomes += (
-                        Outcome(piece, problem=str(located(piece, one.play.test, rejected)), bad_input=True)
-                        for piece in one.pieces
+                        Outcome(piece, problem=str(located(piece, test, rejected)), bad_input=True)
+                        for piece, test in one.tests
                     )
         except CompileError as error:
             if len(meant) == 1:
@@ -160,8 +160,7 @@ def _without_culprits(meant: dict[str, _Meant], architecture: str, outcomes: lis
 
 
 def _failed(one: _Meant, why: str) -> list[Outcome]:
-    name = one.play.test.name
-    return [Outcome(piece, problem=f"{piece.path}: error: {name}: {why}") for piece in one.pieces]
+    return [Outcome(piece, problem=f"{piece.path}: error: {test.name}: {why}") for piece, test in one.tests]
 
 
 def located(piece: Piece, test: Test, rejected: Rejected) -> LitmusError:
