@@ -21,7 +21,7 @@ from optcheck.stress import check_harness
 from optcheck.verdict import Check, Finding
 
 SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)", re.MULTILINE)
-PLAY = "play_"  # what the names of functions that play tests begin with
+PLAYS = re.compile("play_")  # the functions that play tests
 KERNEL = "run"
 STRESSING = ("only_stress", "stress_before")  # what the kernel calls for stress, and for stress before a round
 STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
@@ -41,7 +41,7 @@ def check_cubin(cubin: bytes, plays: Sequence[PlayPtx], architecture: str) -> Cu
     for play in plays:
         tests.setdefault(play.name, []).append(play.test)
     found: dict[str, deque[Check]] = {}
-    for check in check_functions(read_listing(only(listing, re.compile(PLAY))), tests, architecture):
+    for check in check_functions(read_listing(only(listing, PLAYS)), tests, architecture):
         found.setdefault(check.kernel, deque()).append(check)
     checks = [found[play.name].popleft() for play in plays]  # those of one function come in the order of its tests
     return CubinCheck(

@@ -51,8 +51,8 @@ class PlayPtx:
         if found is not None:
             raise NotRunnable(found)
         blocks = tuple(ptx_blocks(test))
-        found = signature(test, shape, blocks)
-        return PlayPtx(test, shape, _code_name(found, blocks), blocks, constants_of(blocks), found)
+        seen = signature(test, shape, blocks)
+        return PlayPtx(test, shape, _code_name(seen, blocks), blocks, constants_of(blocks), seen)
 
 
 def _code_name(signature: Signature, blocks: Sequence[PtxRole]) -> str:
