@@ -2,8 +2,8 @@
 
     python bench/build.py [TESTS]
 
-The 10,000 tests are all of the families classic, dependencies, rmw and modern, then some of thesis; TESTS asks for fewer
-of them, in runs of 100 neighbours. Nothing is in the cache. Baselines in the same run, on a sample: one call of NVRTC a
+The 10,000 tests are all of the families classic, dependencies, rmw and modern, then some of thesis; TESTS asks for
+fewer, in runs of 100 neighbours. Nothing is in the cache. Baselines in the same run, on a sample: one call of NVRTC a
 test and, where it is installed, one call of nvcc a test. Seconds on the wall suffer from what else the machine does;
 those of processors, which count the disassembler too, suffer less.
 """
@@ -24,14 +24,14 @@ from pathlib import Path
 
 from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
-from gpudiy.harness.build import BATCH, build
+from gpudiy.harness.build import Outcome, build
 from gpudiy.harness.checking import PLAYS, disassembled, only
-from gpudiy.harness.module import PlayPtx, assembler_for
 from gpudiy.harness.nvrtc import compiler_for
 from gpudiy.harness.source import Dialect, module_source, play_source
 from gpudiy.litmus import read_test
 from gpudiy.litmus.reader import Piece
 from gpudiy.litmus.test import Test
+from optcheck.binary import read_binary
 from optcheck.check import check_functions
 from optcheck.listing import read_listing
 
@@ -40,7 +40,6 @@ FAMILIES = ("classic", "dependencies", "rmw", "modern", "thesis")
 WORKERS = 2
 RUN = 100
 SAMPLE = 5  # tests of the baselines
-CHECKED = 2000  # tests of the measurement of optcheck
 TARGET, TARGET_OF_OPTCHECK = 250, 2000
 
 
@@ -50,7 +49,8 @@ def texts(count: int) -> list[str]:
         for family in FAMILIES
         for blueprint in Generator(families.FAMILIES[family].recipe()).blueprints()
     )
-    return drawn(list(islice(made, 10_000)), count)
+    different = dict.fromkeys(islice(made, 10_500))  # families overlap
+    return drawn(list(different)[:10_000], count)
 
 
 def drawn(items: list[str], count: int) -> list[str]:
@@ -75,46 +75,39 @@ def _processor_seconds() -> float:
     return sum(found.ru_utime + found.ru_stime for found in used)
 
 
-def whole_build(pieces: list[Piece]) -> tuple[float, float]:
+def whole_build(pieces: list[Piece], folder: Path) -> tuple[float, float]:
     """Tests a second on the wall and a second of processors."""
-    with tempfile.TemporaryDirectory() as folder:
-        outcomes = []
-        wall, cpu = timed(lambda: outcomes.extend(build(pieces, ARCHITECTURE, Path(folder), WORKERS)))
-        again, _ = timed(lambda: list(build(pieces, ARCHITECTURE, Path(folder), WORKERS)))
+    outcomes: list[Outcome] = []
+    wall, cpu = timed(lambda: outcomes.extend(build(pieces, ARCHITECTURE, folder, WORKERS)))
+    again, _ = timed(lambda: list(build(pieces, ARCHITECTURE, folder, WORKERS)))
     verdicts = Counter(found.entry.verdict or "not runnable" if found.entry else "failed" for found in outcomes)
     listed = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
     rate, of_processors = len(outcomes) / wall, len(outcomes) / cpu
+    alone = WORKERS * of_processors
     print(f"build, {WORKERS} workers: {len(outcomes):,} tests in {wall:,.0f} s, {rate:,.0f}/s on the wall")
-    print(
-        f"  {1000 / of_processors:.1f} ms of CPU a test: {WORKERS * of_processors:,.0f}/s on {WORKERS} cores of its own "
-        f"({WORKERS * of_processors / TARGET:.2f} of the {TARGET}/s wanted)"
-    )
+    print(f"  {1000 / of_processors:.1f} ms of CPU a test: {alone:,.0f}/s on {WORKERS} cores of its own", end=" ")
+    print(f"({alone / TARGET:.2f} of the {TARGET}/s wanted)")
     print(f"  {listed}; again from the cache: {again:.2f} s")
     return rate, of_processors
 
 
-def optcheck(tests: list[Test]) -> None:
-    """Of disassembled text, in batches as `gpudiy build` makes them."""
-    batches = []
-    for at in range(0, len(tests), BATCH):
-        plays = [PlayPtx.of(test) for test in tests[at : at + BATCH]]
-        named: dict[str, list[Test]] = {}
-        for play in plays:
-            named.setdefault(play.name, []).append(play.test)
-        batches.append((only(disassembled(assembler_for(ARCHITECTURE).compile(plays)), PLAYS), named))
-    functions = sum(len(named) for _, named in batches)
+def optcheck(folder: Path) -> None:
+    """Of the cubins that were built, disassembled."""
+    binaries = [path.read_bytes() for path in sorted(folder.glob("*/*.cubin"))]
+    listings = [only(disassembled(binary), PLAYS) for binary in binaries]
+    played = [read_binary(binary).tests for binary in binaries]
 
     def check() -> None:
-        for listing, named in batches:
-            for _ in check_functions(read_listing(listing), named, ARCHITECTURE):
+        for listing, tests in zip(listings, played, strict=True):
+            for _ in check_functions(read_listing(listing), tests, ARCHITECTURE):
                 pass
 
     _, cpu = timed(check)
-    rate = len(tests) / cpu
-    print(
-        f"optcheck, one core: {rate:,.0f} tests/s ({rate / TARGET_OF_OPTCHECK:.2f} of the {TARGET_OF_OPTCHECK} wanted), "
-        f"{functions / cpu:,.0f} functions/s"
-    )
+    functions = sum(map(len, played))
+    count = sum(len(tests) for named in played for tests in named.values())
+    rate = count / cpu
+    print(f"optcheck, one core: {count:,} tests in {functions:,} functions, {functions / cpu:,.0f} functions/s")
+    print(f"  {rate:,.0f} tests/s ({rate / TARGET_OF_OPTCHECK:.2f} of the {TARGET_OF_OPTCHECK} wanted)")
 
 
 def baselines(tests: list[Test], rates: tuple[float, float]) -> None:
@@ -142,10 +135,10 @@ def _nvcc(source: str) -> None:
 
 
 def main() -> None:
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
-    found = texts(count)
-    rates = whole_build([Piece(text) for text in found])
-    optcheck([read_test(text) for text in drawn(found, CHECKED)])
+    found = texts(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
+    with tempfile.TemporaryDirectory() as folder:
+        rates = whole_build([Piece(text) for text in found], Path(folder))
+        optcheck(Path(folder))
     baselines([read_test(text) for text in found[:: max(1, len(found) // SAMPLE)]][:SAMPLE], rates)
 
 

@@ -57,23 +57,24 @@ class _Known:
 
     def __init__(self, architecture: str) -> None:
         self.architecture = architecture
-        self.unchanged: dict[object, Check] = {}
+        self.unchanged: dict[object, tuple[Check, Specification]] = {}  # specifications live on: keys have their ids
 
     def checks(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
         code = _code_of(function)
         changed: dict[object, Check] = {}  # findings show lines of this function and of the threads of a test
         for test in tests:
             specification = specify(test)
-            key, shown = (code, specification), (specification, test.threads)
+            key = (code, specification.problem, tuple(map(id, specification.threads)))
             if key in self.unchanged:
-                clusters = _moved(self.unchanged[key].clusters, function)
-                yield replace(self.unchanged[key], kernel=function.name, test=test.name, clusters=clusters)
+                same = self.unchanged[key][0]
+                yield replace(same, kernel=function.name, test=test.name, clusters=_moved(same.clusters, function))
                 continue
+            shown = (test.threads, *key)
             if shown not in changed:
-                changed[shown] = check_test(function, test, self.architecture)
+                changed[shown] = check_test(function, test, specification, self.architecture)
             check = replace(changed[shown], test=test.name)
             if check.verdict is Verdict.UNCHANGED:
-                self.unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1))
+                self.unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1)), specification
             yield check
 
 
@@ -102,9 +103,8 @@ def _moved(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1)
     )
 
 
-def check_test(function: SassFunction, test: Test, architecture: str = "") -> Check:
+def check_test(function: SassFunction, test: Test, specification: Specification, architecture: str = "") -> Check:
     """The verdict on the function that a test became."""
-    specification = specify(test)
     if specification.problem:
         finding = Finding(Verdict.UNVERIFIABLE, specification.problem)
         architecture = architecture or function.architecture
