@@ -29,9 +29,10 @@ NONE = "no verdict"
 def main() -> int:
     architectures = sys.argv[1].split(",") if len(sys.argv) > 1 else ARCHITECTURES
     tests = {
-        name: {blueprint.text() for blueprint in Generator(FAMILIES[name].recipe()).blueprints()} for name in NAMES
+        name: list(dict.fromkeys(blueprint.text() for blueprint in Generator(FAMILIES[name].recipe()).blueprints()))
+        for name in NAMES
     }
-    pieces = [Piece(text) for text in dict.fromkeys(text for name in NAMES for text in sorted(tests[name]))]
+    pieces = [Piece(text) for text in dict.fromkeys(text for name in NAMES for text in tests[name])]
     cells: dict[tuple[str, str], Counter[str]] = {}
     changed: dict[str, list[str]] = {}
     for architecture in architectures:
