@@ -5,48 +5,51 @@ from __future__ import annotations
 import io
 import os
 import sys
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
 from gpudiy import __version__
+from gpudiy.cli.help_text import HelpText
 
-VERBS = {
+VERBS = {  # in the order of the pipeline
     "show": "draw tests: their threads, scope tree and condition",
     "check": "read tests and report every one that is not valid",
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
     "model": "decide tests under memory models, and tell why",
-    "campaign": "run many tests on many devices, and go on after any interruption",
-    "completion": "print what a shell needs to complete verbs and options",
-    "compare": "tell which chip is weaker than which, from their logs",
-    "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
-    "lock": "ask whether a lock is right, by models and by experiment, and mend it",
+    "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
+    "optcheck": "prove from SASS that compiled tests still are the tests",
     "devices": "list what tests can run on here, and what is missing",
     "run": "run tests on devices and write the log",
     "tune": "find the incantations that show the most on a device",
+    "compare": "tell which chip is weaker than which, from their logs",
+    "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
     "table": "print what chips showed as a table",
     "report": "make a page of what chips showed, to look at and to look things up in",
-    "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
-    "optcheck": "prove from SASS that compiled tests still are the tests",
+    "lock": "ask whether a lock is right, by models and by experiment, and mend it",
+    "campaign": "run many tests on many devices, and go on after any interruption",
+    "completion": "print what a shell needs to complete verbs and options",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
-    ("campaign", "init"): "write a commented plan",
-    ("campaign", "plan"): "tell what a plan would do, and how long it takes",
-    ("campaign", "status"): "tell how far a campaign is",
-    ("campaign", "run"): "do all work of a plan that is not done yet",
-    ("campaign", "resume"): "go on with a campaign that was interrupted",
     ("lock", "list"): "list the locks of the library",
     ("lock", "tests"): "write the tests that ask whether a lock is right",
     ("lock", "check"): "ask models and devices whether a lock is right",
     ("lock", "fix"): "find the weakest changes that mend a lock, as diffs of its source",
+    ("campaign", "init"): "write a commented plan",
+    ("campaign", "plan"): "tell what a plan would do, and how long it takes",
+    ("campaign", "run"): "do all work of a plan that is not done yet",
+    ("campaign", "status"): "tell how far a campaign is",
+    ("campaign", "resume"): "go on with a campaign that was interrupted",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
 DONE, BAD_INPUT, FAILED, INTERRUPTED = 0, 2, 3, 130
+TRACEBACK = "GPUDIY_TRACEBACK"
+LONGEST_FAULT = 300  # characters
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -72,14 +75,40 @@ def guarded(work: Callable[[], int]) -> int:
         _discard_output()
         print(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
         return FAILED
+    except Exception as error:
+        return _own_fault(error)
+
+
+def _own_fault(error: Exception) -> int:
+    """What no verb has foreseen: a fault of gpudiy or of the installation, told in one line unless more is wanted."""
+    if os.environ.get(TRACEBACK):
+        raise error
+    if isinstance(error, ModuleNotFoundError):
+        what = f"the Python package {error.name!r} is missing; to get it: pip install 'gpudiy[all]'"
+    else:
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        what = f"this is a fault of gpudiy: {said[:LONGEST_FAULT]}\n  {TRACEBACK}=1 in the environment shows where"
+    print(f"gpudiy: error: {what}", file=sys.stderr)
+    return FAILED
 
 
 def _run(words: list[str]) -> int:
     if words and words[0] in VERBS:
         return run_verb(words[0], words[1:])
+    if words and not words[0].startswith("-"):
+        return unknown_word("gpudiy", "verb", words[0], list(VERBS))
     parser = _parser()
     parser.parse_args(words)
     parser.print_help(sys.stderr)
+    return BAD_INPUT
+
+
+def unknown_word(command: str, kind: str, word: str, known: list[str]) -> int:
+    """Tell that there is no such verb, and which is near."""
+    from gpudiy.litmus.errors import near_name
+
+    hint = near_name(word, known) or f"`{command} --help` lists them"
+    print(f"{command}: error: there is no {kind} {word!r}\n  {hint}", file=sys.stderr)
     return BAD_INPUT
 
 
@@ -104,9 +133,12 @@ def _discard_output() -> None:
 
 def run_verb(verb: str, arguments: list[str]) -> int:
     name, what = verb, VERBS[verb]
-    if arguments and (verb, arguments[0]) in SUBVERBS:
+    subverbs = [word for owner, word in SUBVERBS if owner == verb]
+    if arguments and arguments[0] in subverbs:
         name, what = f"{verb} {arguments[0]}", SUBVERBS[verb, arguments[0]]
         arguments = arguments[1:]
+    elif verb in ("lock", "campaign") and arguments and not arguments[0].startswith("-"):
+        return unknown_word(f"gpudiy {verb}", "verb", arguments[0], subverbs)
     result: int = verb_module(name).run(verb_parser(name, what).parse_args(arguments))
     return result
 
@@ -122,19 +154,19 @@ def verb_parser(name: str, what: str) -> ArgumentParser:
         prog=f"gpudiy {name}",
         description=what[0].upper() + what[1:] + ".",
         epilog=module.EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     module.add_arguments(parser)
     return parser
 
 
 def _parser() -> ArgumentParser:
-    verbs = "\n".join(f"  {verb:<10}{what}" for verb, what in VERBS.items())
+    verbs = "\n".join(f"  {verb:<12}{what}" for verb, what in VERBS.items())
     parser = ArgumentParser(
         prog="gpudiy",
         description="Find out what the memory models of GPUs really are.",
         epilog=f"verbs:\n{verbs}\n\n`gpudiy VERB --help` tells about one of them.",
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     parser.add_argument("--version", action="version", version=f"gpudiy {__version__}")
     parser.add_argument("verb", metavar="VERB", nargs="?", choices=VERBS, help="what to do, see below")

@@ -5,23 +5,26 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy.cli import BAD_INPUT
+from gpudiy.cli import BAD_INPUT, SUBVERBS
 
-WORDS = ("init", "plan", "run", "status", "resume")
-EPILOG = """\
-  gpudiy campaign init plan.toml      write a commented plan
-  gpudiy campaign plan plan.toml      what it would do, and about how long it takes
-  gpudiy campaign run plan.toml       do it; what is done already is not done again
-  gpudiy campaign status plan.toml    how far it is
-  gpudiy campaign resume plan.toml    go on with one that was interrupted
+EPILOG = (
+    "verbs:\n"
+    + "\n".join(f"  {words[1]:<8}{what}" for words, what in SUBVERBS.items() if words[0] == "campaign")
+    + """
 
-`gpudiy campaign run --help` and the like tell about one of them."""
+examples:
+  gpudiy campaign init plan.toml
+  gpudiy campaign run plan.toml
+
+`gpudiy campaign VERB --help` tells about one of them."""
+)
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("word", metavar="|".join(WORDS), choices=WORDS, help="what to do, see below")
+    parser.add_argument("verb", metavar="VERB", nargs="?", help="what to do, see below")
+    parser.set_defaults(parser=parser)
 
 
 def run(arguments: Namespace) -> int:
-    print(f"gpudiy campaign {arguments.word}: error: no plan is named", file=sys.stderr)
+    arguments.parser.print_help(sys.stderr)
     return BAD_INPUT

@@ -11,7 +11,7 @@ from gpudiy.cli.progress import say
 EPILOG = """\
 examples:
   gpudiy campaign init plan.toml
-  gpudiy campaign init plan.toml --families classic,rmw --devices sim:kepler,opencl
+  gpudiy campaign init plan.toml --families rmw --devices sim:kepler,opencl
 
 exit code: 0 written, 2 the file is there already or a name is wrong"""
 

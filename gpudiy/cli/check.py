@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
 
 SYMBOLIC = "instructions name other spaces than the memory map: models can decide this test, no harness can place it"
-EPILOG = "exit code: 0 all tests are valid, 2 some are not"
+EPILOG = """\
+examples:
+  gpudiy check tests/
+  gpudiy check tests/ --json > tests.jsonl
+
+exit code: 0 all tests are valid, 2 some are not"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

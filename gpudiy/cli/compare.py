@@ -21,6 +21,10 @@ when the rate it rules out (rule of three) is below the rate that the other chip
 95 %); the rest is told as not decided. All records of a test on a chip are added up. A log with several chips is
 split by chip; logs of one chip only are compared with each other.
 
+examples:
+  gpudiy compare titan.log gtx750.log
+  gpudiy compare logs/ --json
+
 exit code: 0 no difference, 1 chips differ, 2 bad input"""
 
 

@@ -21,6 +21,10 @@ a bug of the chip, of the model, or of the harness. Where a record has no histog
 Records that are no evidence (failed, changed by the compiler, dead harness) and records without a test that can be
 read are set apart and counted.
 
+examples:
+  gpudiy conform titan.log --model ptx-asplos15
+  gpudiy conform old.txt --model my-model.cat --tests tests/
+
 exit code: 0 nothing forbidden was observed, 1 something was, 2 bad input, or nothing could be judged"""
 
 

@@ -24,6 +24,10 @@ formats:
 A test that a format has no words for is an error, never a different test. --modern first rewrites old spellings as
 what they mean from sm_70 on: no cache operators, volatile as relaxed.sys, membar as fence.sc.
 
+examples:
+  gpudiy convert sb.litmus --to herd
+  gpudiy convert tests/ --modern -o modern
+
 exit code: 0 all tests are converted, 2 some are not"""
 
 

@@ -8,6 +8,10 @@ from argparse import ArgumentParser, Namespace
 EPILOG = """\
 The names are those that `gpudiy run --device` takes; `opencl` alone is the first OpenCL device.
 
+examples:
+  gpudiy devices
+  gpudiy devices --json
+
 exit code: 0"""
 
 

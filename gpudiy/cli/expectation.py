@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.errors import LitmusError, unreadable
 from gpudiy.models.judging import Answer
 
 PASS = {"1": True, "0": False, "pass": True, "fail": False}
@@ -28,9 +28,9 @@ class Expectations:
     @staticmethod
     def read(path: str) -> Expectations:
         try:
-            lines = list(csv.reader(Path(path).read_text().splitlines()))
+            lines = list(csv.reader(Path(path).read_text(encoding="utf-8").splitlines()))
         except (OSError, UnicodeDecodeError) as error:
-            raise LitmusError(f"cannot be read: {error}", path=path) from None
+            raise unreadable(path, error) from None
         models: tuple[str, ...] = ()
         if lines and lines[0] and lines[0][0] in ("test", "name", "file"):
             models = tuple(lines[0][1:])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 
 from gpudiy import __version__
+from gpudiy.cli.help_text import HelpText
 
 EPILOG = """\
 example:
@@ -31,7 +32,7 @@ def _parser() -> ArgumentParser:
         prog="gpu-diy",
         description="Make litmus tests from relaxation edges.",
         epilog=EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("-gpu-safe", "-safe", dest="safe", metavar="EDGES", help="edges that cycles are made of")

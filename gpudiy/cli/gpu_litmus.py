@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 
 from gpudiy import __version__
+from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings, seed_number
 
@@ -30,7 +31,7 @@ def _parser() -> ArgumentParser:
         prog="gpu-litmus",
         description="Run litmus tests on a GPU and print the log.",
         epilog=EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("paths", metavar="TEST", nargs="+", help="a .litmus file, a directory, @LIST, or -")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy.cli import SUBVERBS
-from gpudiy.cli.progress import say
+from gpudiy.cli import BAD_INPUT, SUBVERBS
 
 EPILOG = (
     "verbs:\n"
@@ -14,16 +14,20 @@ EPILOG = (
 
 A lock is one of the library, or a file: CUDA C (a function that takes it and one that gives it back, or one function
 with `// critical section` where the protected code stands), PTX (.ptx), or a lock description (.lock).
+
+examples:
+  gpudiy lock check he-yu-spinlock --models ptx-asplos15
+  gpudiy lock fix my-lock.cu --models ptx-6.0
+
 `gpudiy lock VERB --help` tells about one of them."""
 )
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("verb", metavar="VERB", nargs="?", help="what to do, see below")
+    parser.set_defaults(parser=parser)
 
 
 def run(arguments: Namespace) -> int:
-    verbs = ", ".join(words[1] for words in SUBVERBS if words[0] == "lock")
-    said = "" if arguments.verb is None else f", not {arguments.verb!r}"
-    say(f"gpudiy lock: error: one of {verbs} is wanted{said}")
-    return 2
+    arguments.parser.print_help(sys.stderr)
+    return BAD_INPUT

@@ -20,6 +20,11 @@ Every question is put to 2 and to 3 threads in every placement, with lock and da
 `allowed 30 of 44` says in how many of these settings the model allows what must not be. A question to which a model
 gives no meaning is unsupported, never fine. `library` stands for all locks of the library.
 
+examples:
+  gpudiy lock check he-yu-spinlock --models ptx-asplos15
+  gpudiy lock check my-lock.cu --models ptx-6.0 --device opencl -s 1000000
+  gpudiy lock check library --models ptx-6.0 -j 2
+
 exit code: 0 right, 1 wrong, 2 bad input or a model gives the lock no meaning, 3 undecided or a tool or device failed"""
 WRONG, NO_MEANING, FAILED = 1, 2, 3
 

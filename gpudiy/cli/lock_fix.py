@@ -22,6 +22,10 @@ which all models forbid every outcome in question; nothing weaker does. The chea
 sys, acq_rel before sc. The mended source is read, compiled and checked again before it is shown. A model that knows no
 orders of accesses is given fences and atomics only.
 
+examples:
+  gpudiy lock fix he-yu-spinlock --models ptx-asplos15
+  gpudiy lock fix my-lock.cu --lock take --unlock give
+
 exit code: 0 nothing is wrong, 1 something is, 2 bad input, 3 the compiler is not there"""
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-EPILOG = "exit code: 0 done"
+EPILOG = """\
+examples:
+  gpudiy lock list
+  gpudiy lock list --names
+
+exit code: 0 done"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

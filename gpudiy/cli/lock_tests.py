@@ -15,6 +15,10 @@ cluster, each in a CTA of its own (ctas), or the last in a CTA of its own (mixed
 space, +sg that the lock is, +ss both; +retryN that the last thread fails once before it enters, +early that loads
 inside do not wait for the branch before them.
 
+examples:
+  gpudiy lock tests he-yu-spinlock -o tests
+  gpudiy lock tests my-lock.cu --question stale-value
+
 exit code: 0 done, 2 bad input, 3 the compiler is not there"""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
 from gpudiy import __version__
 from gpudiy.cli import log2log_work as work
+from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.log_input import LOG_HELP
 from gpudiy.cli.numbers import positive
 from gpudiy.cli.progress import say
@@ -53,7 +54,7 @@ def _parser() -> ArgumentParser:
         prog="log2log",
         description="Read, change, compare and write logs of litmus tests.",
         epilog=EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("-version", "--version", action="version", version=f"log2log (gpudiy {__version__})")

@@ -182,7 +182,7 @@ def _mapped(path: str) -> dict[str, str]:
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise LitmusError(f"cannot be read: {error}", path=path) from None
+        raise unreadable(path, error) from None
     pairs = {}
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 
 from gpudiy import __version__
+from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.table import KINDS, ORDERS, names
 
 SUBCOMMANDS = {"flat": "flat", "two-level": "grid", "grid": "grid", "incantations": "incantations"}
@@ -37,7 +38,7 @@ def _parser() -> ArgumentParser:
         usage="log2tbl [SUBCOMMAND] [options] LOG [LOG ...]",
         description="Make tables from testing logs: HTML, LaTeX, Markdown, CSV, or text.",
         epilog=EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log, a directory of logs, or a pattern of names")

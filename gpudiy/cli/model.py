@@ -18,6 +18,12 @@ EPILOG = """\
 A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends so. For forall it
 is about what would break the condition. `gpudiy model diff --help` and `gpudiy model minimal --help` tell of more.
 
+examples:
+  gpudiy model sb.litmus --models sc,ptx-6.0
+  gpudiy model tests/ --models ptx-asplos15 -j 4 --csv
+  gpudiy model mp.litmus --explain
+  gpudiy model mp.litmus --witness mp.svg
+
 exit code: 0 done, 1 a verdict is not the expected one, 2 bad input, 3 undecided within the time limit"""
 
 

@@ -20,6 +20,10 @@ Tests are made from cycles of edges, those with few edges first, until enough di
 execution that one model allows, and the check by which the other forbids it. Tests that a model gives no meaning to
 are passed over.
 
+examples:
+  gpudiy model diff sc tso
+  gpudiy model diff ptx-6.0 my-model.cat --most 10 -o differences
+
 exit code: 0 no difference found, 1 the models differ, 2 bad input"""
 
 

@@ -11,6 +11,10 @@ EPILOG = """\
 Fences can be added between accesses, orders and scopes of accesses made stronger. Each answer is minimal: weaken any
 part of it and the outcome is allowed again. The cheapest comes first (cta < gpu < sys, orders < fences, acq_rel < sc).
 
+examples:
+  gpudiy model minimal mp.litmus --models ptx-6.0
+  gpudiy model minimal mp.litmus --models ptx-6.0 --print > mended.litmus
+
 exit code: 0 done, 1 nothing forbids the outcome, 2 bad input"""
 
 

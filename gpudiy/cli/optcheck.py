@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, Namespace
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy import __version__
+from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
     from optcheck.verdict import Check
 
 MAPPINGS = ("auto", "sm_35", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+BINARIES = (b"\x7fELF", b"\x50\xed\x55\xba", b"MZ", b"!<arch>")  # ELF, fat binary, PE, archive
 EPILOG = """\
 A binary that `gpudiy build` made carries its tests. A listing (of cuobjdump -sass, nvdisasm or nvdisasm -json) does
 not: without --test, only what the literals say is checked, which is neither fences nor dependencies.
 
+examples:
+  gpudiy optcheck built/1f0c.cubin
+  gpudiy optcheck --text sb.sass --test sb.litmus
+
 exit code: 0 all unchanged, 1 some test was changed or cannot be verified, 2 bad input, 3 a disassembler failed"""
 OLD_EPILOG = """\
+example:
+  optcheck sb.cubin
+
 exit code: 0 unchanged, 1 error, 2 optimised
 
 `gpudiy optcheck` says the same with more options."""
@@ -74,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
         prog="optcheck",
         description="Check that the compiler left a litmus test alone.",
         epilog=OLD_EPILOG,
-        formatter_class=RawDescriptionHelpFormatter,
+        formatter_class=HelpText,
     )
     _add_inputs(parser)
     parser.add_argument("--version", action="version", version=f"optcheck (gpudiy {__version__})")
@@ -111,6 +120,7 @@ def _checked(arguments: Namespace, bad: int, failed: int) -> tuple[list[Check] |
         if arguments.text:
             checks = list(check_listing(Path(name), test, architecture))
         else:
+            _expect_binary(Path(name))
             checks = list(check_binary(Path(name), architecture))
     except LitmusError as error:
         say(error)
@@ -125,6 +135,15 @@ def _checked(arguments: Namespace, bad: int, failed: int) -> tuple[list[Check] |
         say(f"{name}: error: there is no specification in it: no literal 0x07f3a… and no test")
         return None, bad
     return checks, 0
+
+
+def _expect_binary(path: Path) -> None:
+    """Raise `LitmusError` for a file that no disassembler can read, whichever is there."""
+    from gpudiy.litmus.errors import LitmusError
+
+    with path.open("rb") as file:
+        if not file.read(8).startswith(BINARIES):
+            raise LitmusError("this is no binary", path=str(path), hint="a listing is given with --text")
 
 
 def _summary(checks: list[Check]) -> str:

@@ -28,7 +28,7 @@ such, never as not observed, and the other tests go on.
 examples:
   gpudiy run sb.litmus --device opencl -s 1000000
   gpudiy run tests/ --device sim:kepler -s 100000 --seed 1 -o kepler.jsonl
-  gpudiy run tests/ --device cuda:0 --until observed --limit 10 -o log.txt --resume
+  gpudiy run tests/ --device cuda:0 --until observed -o log.txt --resume
 
 exit code: 0 done, 1 a ~exists or forall was violated, 2 bad input, 3 a device failed, could not run any of the tests,
 or the harness was dead"""

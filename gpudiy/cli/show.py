@@ -7,7 +7,12 @@ from argparse import ArgumentParser, Namespace
 
 from gpudiy.cli import PATH_HELP
 
-EPILOG = "exit code: 0 all tests are shown, 2 some cannot be read"
+EPILOG = """\
+examples:
+  gpudiy show sb.litmus
+  gpudiy show tests/ --hashes
+
+exit code: 0 all tests are shown, 2 some cannot be read"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -22,6 +22,10 @@ Settings are drawn at random and halved again and again, each time with more ite
 more with another seed. The file that is written serves `gpudiy run --incantation FILE`: the portable settings for all
 tests, and those of single tests where they do better.
 
+examples:
+  gpudiy tune opencl sb.litmus mp.litmus -o tuned.toml
+  gpudiy tune sim:kepler tests/ --candidates 64 --seed 1 --baseline
+
 exit code: 0 done, 1 no setting showed any of the outcomes, 2 bad input, 3 the device failed"""
 
 

@@ -28,7 +28,9 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
         return 1
     try:
         write_witness(picture_of_explanation(explanation), file)
-    except (ValueError, OSError) as problem:
+    except OSError as error:
+        raise LitmusError(f"cannot be written: {error.strerror}", path=file) from None
+    except ValueError as problem:
         raise LitmusError(str(problem)) from None
     except MissingTool as problem:
         say(f"gpudiy: error: {problem}")

@@ -88,6 +88,13 @@ def counted(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
+def unreadable(path: str, error: OSError | UnicodeDecodeError) -> LitmusError:
+    """What to raise when a text file cannot be read."""
+    if isinstance(error, UnicodeDecodeError):
+        return LitmusError("this is not text in UTF-8", path=path)
+    return LitmusError(f"cannot be read: {error.strerror}", path=path)
+
+
 def near_name(word: str, known: Sequence[str]) -> str | None:
     """`did you mean …?` for a misspelt word, or None when nothing is near; a short word is near with one letter off."""
     from difflib import get_close_matches  # costly to import and wanted only on errors

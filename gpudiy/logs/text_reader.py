@@ -85,7 +85,7 @@ class _Reader:
         starts = list(_starts(self.text))
         first = starts[0] if starts else len(self.text)
         leading, preamble = self._trailer(0, first)
-        ends = [*starts[1:], len(self.text)]
+        ends = [*starts, len(self.text)][1:]
         for start, end, exact in zip(starts, ends, read_exact(self.text, starts, ends), strict=True):
             known = len(self.problems)
             preamble = self._result(start, end, exact, preamble)

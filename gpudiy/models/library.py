@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.litmus.errors import LitmusError, near_name, unreadable
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
 from gpudiy.models.model import Model
 
@@ -26,14 +26,14 @@ def load_model(name: str) -> Model:
     try:
         changed = path.stat().st_mtime_ns
     except OSError as error:
-        raise LitmusError(f"cannot be read: {error.strerror}", path=name) from None
+        raise unreadable(name, error) from None
     return _compiled(name, path.stem, changed)
 
 
 @lru_cache(64)
 def _compiled(path: str, name: str, _changed: int) -> Model:
     try:
-        text = Path(path).read_text()
+        text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise LitmusError(f"cannot be read: {error}", path=path) from None
+        raise unreadable(path, error) from None
     return compile_cat(text, path, name)

@@ -1,0 +1,52 @@
+"""How help is laid out: prose as wide as the terminal, up to a width that is easy to read; lists and examples stay."""
+
+from __future__ import annotations
+
+import re
+from argparse import RawDescriptionHelpFormatter
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from textwrap import TextWrapper
+
+WIDEST = 100  # columns
+ENTRY = re.compile(r" +\S.*?  +(?=\S)")  # a word and the gap before what it means
+
+
+class HelpText(RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._width = min(self._width, WIDEST - 2)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        paragraphs = [text.splitlines() for text in text.split("\n\n")]
+        return "\n\n".join("\n".join(_laid_out(lines, width)) for lines in paragraphs)
+
+
+def _laid_out(lines: list[str], width: int) -> Iterator[str]:
+    for indented, group in groupby(lines, lambda line: line.startswith(" ")):
+        if indented:
+            yield from _entries(group, width)
+        else:
+            yield from _wrapped(" ".join(group), width)
+
+
+def _entries(lines: Iterable[str], width: int) -> Iterator[str]:
+    """Lines of a list; one that is too long goes on below its own text."""
+    joined: list[str] = []
+    column = 0  # where the text of the entry before starts
+    for line in lines:
+        if column and line.startswith(" " * column):
+            joined[-1] += f" {line.strip()}"
+            continue
+        joined.append(line)
+        entry = ENTRY.match(line)
+        column = entry.end() if entry else 0
+    for line in joined:
+        entry = ENTRY.match(line)
+        yield from _wrapped(line, width, " " * entry.end()) if entry else [line]
+
+
+def _wrapped(text: str, width: int, below: str = "") -> list[str]:
+    return TextWrapper(
+        width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    ).wrap(text)
