@@ -14,8 +14,8 @@ from gpudiy.harness.geometry import Impossible, Plan, buffer_bytes, helper_share
 from gpudiy.harness.host_side import BUFFERS, Counted, decode
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.shape import Shape
-from gpudiy.harness.source import Dialect, NotRunnable, PlaySource, module_source, play_source
-from gpudiy.litmus import Test, content_hash
+from gpudiy.harness.source import Dialect, NotRunnable, PlaySource, module_source, play_name, play_source
+from gpudiy.litmus import Test
 from gpudiy.logs.record import Ending
 
 __all__ = ["OpenClDevice", "list_devices", "open_device"]
@@ -38,7 +38,7 @@ class OpenClDevice:
         self._chip = chip_of(number, device)
         self._device = device
         self._limits = limits_of(device)
-        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by what it means
+        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by the name of its play
         self._plays: dict[str, PlaySource] = {}
         self._buffers: dict[str, Any] = {}
         self._slots: dict[str, int] = {}  # tests whose outcomes need a larger table
@@ -59,26 +59,26 @@ class OpenClDevice:
 
     def prepare(self, tests: Sequence[Test]) -> None:
         """Build one program of all tests; a test that is built already, or twice among them, is built once."""
-        missing = {content_hash(test): self._play(test) for test in tests if content_hash(test) not in self._kernels}
+        missing = {play_name(test): self._play(test) for test in tests if play_name(test) not in self._kernels}
         if not missing:
             return
         source = module_source(list(missing.values()), Dialect.OPENCL)
         with self._failures():
             program = self._cl.Program(self._context, source).build(self._options())
             reset, reduce = (self._cl.Kernel(program, name) for name in ("reset", "reduce"))
-            for meaning, play in missing.items():
-                self._kernels[meaning] = reset, self._cl.Kernel(program, play.kernel), reduce
+            for name, play in missing.items():
+                self._kernels[name] = reset, self._cl.Kernel(program, play.kernel), reduce
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        meaning, shape = content_hash(test), self._play(test).shape
+        name, shape = play_name(test), self._play(test).shape
         self.prepare([test])
 
         def planned(left: int) -> Plan:
             plan = self._plan(shape, incantation, left)
-            return replace(plan, table_slots=max(plan.table_slots, self._slots.get(meaning, 0)))
+            return replace(plan, table_slots=max(plan.table_slots, self._slots.get(name, 0)))
 
         def launched(plan: Plan, seed: int) -> Counted:
-            self._slots[meaning] = plan.table_slots
+            self._slots[name] = plan.table_slots
             return self._launch(test, shape, plan, incantation, seed)
 
         return measure(incantation, iterations, seed, Launcher(planned, launched))
@@ -110,7 +110,7 @@ class OpenClDevice:
         import numpy
 
         cl, queue = self._cl, self._queue
-        reset, kernel, reduce = self._kernels[content_hash(test)]
+        reset, kernel, reduce = self._kernels[play_name(test)]
         told = launch_bytes(test, shape, plan, incantation, seed)
         with self._failures():
             sizes = buffer_bytes(shape, plan, incantation)
@@ -132,10 +132,10 @@ class OpenClDevice:
 
     def _play(self, test: Test) -> PlaySource:
         """The code of a test, made once; raises `NotRunnable`."""
-        meaning = content_hash(test)
-        if meaning not in self._plays:
-            self._plays[meaning] = play_source(test, Dialect.OPENCL)
-        return self._plays[meaning]
+        name = play_name(test)
+        if name not in self._plays:
+            self._plays[name] = play_source(test, Dialect.OPENCL)
+        return self._plays[name]
 
     def _buffer(self, name: str, size: int) -> Any:
         """A buffer of at least this size, kept from launch to launch."""

@@ -179,10 +179,7 @@ def _rows(test: Test, variables: tuple[str, ...], types: dict[str, ScalarType]) 
         if isinstance(item, FinalVariable) and item.name in variables:
             observed.append(Row(types[item.name], variable=variables.index(item.name)))
             continue
-        if isinstance(item, FinalRegister):
-            type = registers[item.thread, item.name]
-        else:
-            type = types[item.name]
+        type = registers[item.thread, item.name] if isinstance(item, FinalRegister) else types[item.name]
         observed.append(Row(type, row=rows))
         rows += 1
     return tuple(observed), rows
