@@ -1,4 +1,4 @@
-"""Arithmetic of the simulated threads: values are bit patterns read as signed numbers, addresses are numbers too."""
+"""Arithmetic of threads that are executed here: values are bit patterns read as signed numbers, so are addresses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gpudiy.litmus.instruction import Alu, AluOperation, AtomicOperation, Compar
 
 
 class CannotCompute(Exception):
-    """Something a thread does that no simulated thread can, with a message that names it."""
+    """Something a thread does that has no result, with a message that names it."""
 
 
 def wrapped(value: int, type: ScalarType) -> int:
