@@ -32,7 +32,8 @@ def measure(incantation: Incantation, iterations: int, seed: int, launcher: Laun
     dice = random.Random(seed)
     outcomes: Counter[Outcome] = Counter()
     liveness = Liveness()
-    done, slots, used = 0, 0, incantation
+    done, slots = 0, 0
+    used: Incantation | None = None  # of the first launch: the last one may be a small rest
     while done < iterations:
         try:
             plan = launcher.plan(iterations - done)
@@ -41,7 +42,7 @@ def measure(incantation: Incantation, iterations: int, seed: int, launcher: Laun
         plan = replace(plan, table_slots=max(plan.table_slots, slots))
         plan, counted = _counted(launcher, plan, dice.getrandbits(32))
         slots = plan.table_slots
-        used = _used(incantation, plan)
+        used = used or _used(incantation, plan)
         outcomes.update(counted.outcomes)
         liveness = _added(liveness, counted)
         done += plan.instances

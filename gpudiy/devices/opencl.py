@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import random
-import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
+from gpudiy.devices.device import Chip, DeviceError, Observation
+from gpudiy.devices.measuring import Launcher, measure
 from gpudiy.devices.opencl_platform import chip_of, choose, limits_of, list_devices, version_of
 from gpudiy.harness.geometry import Impossible, Plan, buffer_bytes, helper_shared_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import BUFFERS, Counted, decode
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.shape import Shape
-from gpudiy.harness.source import Dialect, NotRunnable, PlaySource, module_source, play_source
-from gpudiy.litmus import Test, content_hash
-from gpudiy.logs.record import Ending, Liveness
+from gpudiy.harness.source import Dialect, NotRunnable, PlaySource, module_source, play_name, play_source
+from gpudiy.litmus import Test
+from gpudiy.logs.record import Ending
 
 __all__ = ["OpenClDevice", "list_devices", "open_device"]
 
 LEAST_BUFFER = 8  # bytes: OpenCL has no empty ones
-MOST_SLOTS = 1 << 16  # of the table of outcomes
 
 
 def open_device(rest: str) -> OpenClDevice:
@@ -41,7 +38,7 @@ class OpenClDevice:
         self._chip = chip_of(number, device)
         self._device = device
         self._limits = limits_of(device)
-        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by what it means
+        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by the name of its play
         self._plays: dict[str, PlaySource] = {}
         self._buffers: dict[str, Any] = {}
         self._slots: dict[str, int] = {}  # tests whose outcomes need a larger table
@@ -62,33 +59,29 @@ class OpenClDevice:
 
     def prepare(self, tests: Sequence[Test]) -> None:
         """Build one program of all tests; a test that is built already, or twice among them, is built once."""
-        missing = {content_hash(test): self._play(test) for test in tests if content_hash(test) not in self._kernels}
+        missing = {play_name(test): self._play(test) for test in tests if play_name(test) not in self._kernels}
         if not missing:
             return
         source = module_source(list(missing.values()), Dialect.OPENCL)
         with self._failures():
             program = self._cl.Program(self._context, source).build(self._options())
             reset, reduce = (self._cl.Kernel(program, name) for name in ("reset", "reduce"))
-            for meaning, play in missing.items():
-                self._kernels[meaning] = reset, self._cl.Kernel(program, play.kernel), reduce
+            for name, play in missing.items():
+                self._kernels[name] = reset, self._cl.Kernel(program, play.kernel), reduce
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        shape = self._play(test).shape
-        dice = random.Random(seed)
-        outcomes: Counter[Outcome] = Counter()
-        liveness = Liveness()
-        done = 0
-        used: Incantation | None = None
+        name, shape = play_name(test), self._play(test).shape
         self.prepare([test])
-        start = time.perf_counter()
-        while done < iterations:
-            plan = self._plan(shape, incantation, iterations - done)
-            used = used or _used(incantation, plan)
-            counted = self._launch(test, shape, plan, incantation, dice.getrandbits(32))
-            outcomes.update(counted.outcomes)
-            liveness = _with(liveness, counted, plan)
-            done += plan.instances
-        return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
+
+        def planned(left: int) -> Plan:
+            plan = self._plan(shape, incantation, left)
+            return replace(plan, table_slots=max(plan.table_slots, self._slots.get(name, 0)))
+
+        def launched(plan: Plan, seed: int) -> Counted:
+            self._slots[name] = plan.table_slots
+            return self._launch(test, shape, plan, incantation, seed)
+
+        return measure(incantation, iterations, seed, Launcher(planned, launched))
 
     def warm_up(self, test: Test) -> None:
         """Launch a run of no rounds: some drivers compile a kernel when it is first launched."""
@@ -103,39 +96,21 @@ class OpenClDevice:
 
     def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> Plan:
         """A launch of as many iterations as are left; of more only where that many teams run side by side."""
-        try:
-            plan = plan_launch(shape, incantation, self._limits, iterations)
-            rest = iterations % (plan.batch * plan.teams)
-            if plan.instances > iterations > rest:
-                return plan_launch(shape, incantation, self._limits, iterations - rest)
-            if plan.instances > iterations:
-                last = replace(incantation, meet_every=max(1, iterations // plan.teams))
-                return plan_launch(shape, last, self._limits, iterations)
-            return plan
-        except Impossible as reason:
-            raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
+        plan = plan_launch(shape, incantation, self._limits, iterations)
+        rest = iterations % (plan.batch * plan.teams)
+        if plan.instances > iterations > rest:
+            return plan_launch(shape, incantation, self._limits, iterations - rest)
+        if plan.instances > iterations:
+            last = replace(incantation, meet_every=max(1, iterations // plan.teams))
+            return plan_launch(shape, last, self._limits, iterations)
+        return plan
 
     def _launch(self, test: Test, shape: Shape, plan: Plan, incantation: Incantation, seed: int) -> Counted:
-        """Reset, run and reduce once; a table that is too small for the outcomes is enlarged."""
-        meaning = content_hash(test)
-        while True:
-            planned = replace(plan, table_slots=max(plan.table_slots, self._slots.get(meaning, 0)))
-            counted = self._launch_once(test, shape, planned, incantation, seed)
-            if not counted.overflow:
-                break
-            if planned.table_slots >= MOST_SLOTS:
-                raise DeviceError(f"it has more than {MOST_SLOTS:,} different outcomes")
-            self._slots[meaning] = 4 * planned.table_slots
-        total = sum(counted.outcomes.values())
-        if total != plan.instances:
-            raise DeviceError(f"{plan.instances:,} instances gave {total:,} outcomes")
-        return counted
-
-    def _launch_once(self, test: Test, shape: Shape, plan: Plan, incantation: Incantation, seed: int) -> Counted:
+        """Reset, run and reduce once."""
         import numpy
 
         cl, queue = self._cl, self._queue
-        reset, kernel, reduce = self._kernels[content_hash(test)]
+        reset, kernel, reduce = self._kernels[play_name(test)]
         told = launch_bytes(test, shape, plan, incantation, seed)
         with self._failures():
             sizes = buffer_bytes(shape, plan, incantation)
@@ -157,10 +132,10 @@ class OpenClDevice:
 
     def _play(self, test: Test) -> PlaySource:
         """The code of a test, made once; raises `NotRunnable`."""
-        meaning = content_hash(test)
-        if meaning not in self._plays:
-            self._plays[meaning] = play_source(test, Dialect.OPENCL)
-        return self._plays[meaning]
+        name = play_name(test)
+        if name not in self._plays:
+            self._plays[name] = play_source(test, Dialect.OPENCL)
+        return self._plays[name]
 
     def _buffer(self, name: str, size: int) -> Any:
         """A buffer of at least this size, kept from launch to launch."""
@@ -205,31 +180,3 @@ def _said(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wrong = [line for line in lines if "error:" in line]
     return (wrong or lines or [type(error).__name__])[0]
-
-
-def _with(liveness: Liveness, counted: Counted, plan: Plan) -> Liveness:
-    return Liveness(
-        liveness.meetings + counted.meetings,
-        liveness.timeouts + counted.timeouts,
-        liveness.overlaps + counted.overlaps * plan.batch,
-        liveness.stress_accesses + counted.stress_accesses,
-    )
-
-
-def _used(incantation: Incantation, plan: Plan) -> Incantation:
-    """The incantation with what was left to the device filled in; stress that nobody can do is off."""
-    stress_groups = plan.groups - plan.testing_groups
-    stressed = (stress_groups and incantation.stress_percent and incantation.stress_iterations) or (
-        incantation.pre_stress_percent and incantation.pre_stress_iterations
-    )
-    return replace(
-        incantation,
-        memory_stress=bool(incantation.memory_stress and stressed),
-        testing_groups=plan.testing_groups,
-        group_size=plan.group_size,
-        stress_groups=stress_groups,
-        meet_every=plan.batch,
-        spin_limit=plan.spin_limit,
-        location_stride=max(1, plan.location_bytes // 4),
-        instances=plan.instances,
-    )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
-from gpudiy.devices.simulation.arithmetic import CannotCompute
+from gpudiy.litmus.arithmetic import CannotCompute
 from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
 from gpudiy.devices.simulation.counting import Counter
 from gpudiy.devices.simulation.many_views import many_views

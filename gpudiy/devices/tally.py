@@ -27,6 +27,7 @@ class Tally:
     liveness: Liveness = field(default_factory=Liveness)
     optcheck: str = ""
     optcheck_text: str = ""
+    largest: int = 0  # iterations of the chunk whose incantation is kept: the last one may be a small rest
     seconds: float = 0.0  # as the device counts them: without building, and without waiting for a worker
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -48,7 +49,8 @@ class Tally:
         self.liveness = _sum(self.liveness, given.liveness)
         self.seconds += given.seconds
         self.optcheck, self.optcheck_text = given.optcheck, given.optcheck_text
-        self.incantation = given.incantation or self.incantation
+        if given.incantation is not None and given.iterations > self.largest:
+            self.incantation, self.largest = given.incantation, given.iterations
         return ""
 
     def histogram(self) -> Histogram:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import ScalarType, Space
-from gpudiy.litmus.condition import AddressOf, FinalRegister, FinalVariable
+from gpudiy.litmus.condition import AddressOf, FinalRegister, FinalVariable, Value
 from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import Alu, Barrier, Store, Variable, operands_of
 from gpudiy.litmus.test import Test
@@ -96,9 +96,9 @@ def shape_of(test: Test) -> Shape:
     variables = tuple(name for name, space in spaces.items() if space is Space.GLOBAL)
     shared = tuple(name for name, space in spaces.items() if space is Space.SHARED)
     uses = memory_uses(test)
-    types = _types(uses)
+    types = {name: _untouched(test.initial_value(name)) for name in spaces} | _types(uses)
     observed, rows = _rows(test, variables, types)
-    used = [*(types.get(name, ScalarType.S32) for name in variables), *(row.type for row in observed)]
+    used = [*(types[name] for name in variables), *(row.type for row in observed)]
     shape = Shape(
         places,
         1 + max(place.part for place in places),
@@ -156,6 +156,12 @@ def variable_types(test: Test) -> dict[str, ScalarType]:
     return _types(memory_uses(test))
 
 
+def _untouched(initial: Value) -> ScalarType:
+    """The type of a location that nobody accesses: wide enough for what it holds."""
+    fits = isinstance(initial, int) and -(1 << 31) <= initial < 1 << 31
+    return ScalarType.S32 if fits else ScalarType.S64
+
+
 def _types(uses: Sequence[Use]) -> dict[str, ScalarType]:
     types: dict[str, ScalarType] = {}
     for use in uses:
@@ -171,12 +177,9 @@ def _rows(test: Test, variables: tuple[str, ...], types: dict[str, ScalarType]) 
     observed, rows = [], 0
     for item in test.observed:
         if isinstance(item, FinalVariable) and item.name in variables:
-            observed.append(Row(types.get(item.name, ScalarType.S32), variable=variables.index(item.name)))
+            observed.append(Row(types[item.name], variable=variables.index(item.name)))
             continue
-        if isinstance(item, FinalRegister):
-            type = registers[item.thread, item.name]
-        else:
-            type = types.get(item.name, ScalarType.S32)
+        type = registers[item.thread, item.name] if isinstance(item, FinalRegister) else types[item.name]
         observed.append(Row(type, row=rows))
         rows += 1
     return tuple(observed), rows

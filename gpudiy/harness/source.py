@@ -20,6 +20,7 @@ from gpudiy.harness.ptx_role import InputKind, PtxRole, Unrealisable, ptx_roles
 from gpudiy.harness.shape import CONSTANTS, Shape, obstacle_of_shape, shape_of
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import FinalRegister
+from gpudiy.litmus.condition_text import term_text
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
@@ -162,7 +163,13 @@ def kernel_name(cluster: int) -> str:
 
 
 def play_name(test: Test) -> str:
-    return f"play_{content_hash(test)}"
+    """The same only for tests of the same meaning whose variables and results also stand in the same order.
+
+    A condition that is spelt in another order means the same, but its outcomes are not told in the same order.
+    """
+    registers = [f"{found.thread}:{found.name} {found.type}" for found in test.registers]
+    order = ",".join((*test.memory_map.names, *map(term_text, test.observed), *registers))
+    return f"play_{content_hash(test)}_{sha256(order.encode()).hexdigest()[:8]}"
 
 
 @cache

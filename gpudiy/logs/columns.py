@@ -60,7 +60,9 @@ SCHEMA = (
     Column("device_info", "category", "what else the device said of itself, a JSON object"),
     Column("meetings", "optional", "meetings of all threads of an instance that came about"),
     Column("timeouts", "optional", "meetings given up by somebody"),
-    Column("overlaps", "optional", "instances whose threads were seen running at the same time"),
+    Column(
+        "overlaps", "optional", "runs of `meet_every` instances whose threads were all seen running at the same time"
+    ),
     Column("stress_accesses", "optional", "accesses made by stressing threads"),
     Column("reason", "text", "in words, where the ending needs them"),
     Column("tool", "category", "what made the record, with its version"),

@@ -26,7 +26,7 @@ from gpudiy.logs.chips import chips_of
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.evidence import set_apart, sightings
 from gpudiy.logs.histogram_text import LINE
-from gpudiy.logs.matching import match_tests
+from gpudiy.logs.matching import match_tests, normal_text
 from gpudiy.logs.outcome import Outcome, read_outcome
 from gpudiy.models.explanation import explain
 from gpudiy.models.model import Model
@@ -122,23 +122,28 @@ class _Judge:
     ) -> None:
         self.columns, self.model, self.tests, self.limit, self.apart = columns, model, tests, limit, apart
         self.seen = sightings(columns)
-        self.decided: dict[int, _Decided | str] = {}
+        self.decided: dict[tuple[int, str], _Decided | str] = {}
         self.explained: dict[Test, tuple[tuple[str, ...], str]] = {}
 
     def judge(self, group: _Group, name: str, chip: str) -> tuple[Judged, list[Finding]] | None:
-        if group.test not in self.decided:
-            self.decided[group.test] = self._decide(group.records)
-        decided = self.decided[group.test]
-        if isinstance(decided, str):
-            self.apart[decided] += len(group.records)
+        judged: list[tuple[_Decided, list[int]]] = []
+        for places in self._spellings(group):
+            decided = self._known(group.test, places)
+            if isinstance(decided, str):
+                self.apart[decided] += len(places)
+            else:
+                judged.append((decided, places))
+        if not judged:
             return None
-        sighted = sum(self.seen[place] for place in group.records)
-        iterations = sum(self.columns["iterations"][place] for place in group.records)
-        findings = self._findings(decided, group.records, name, chip, iterations)
+        records = [place for _, places in judged for place in places]
+        sighted = sum(self.seen[place] for place in records)
+        iterations = sum(self.columns["iterations"][place] for place in records)
+        findings = [found for one, places in judged for found in self._findings(one, places, name, chip, iterations)]
+        decided = judged[0][0]
         if sighted and not decided.allowed:
             answer = Answer.FORBIDDEN
             if not findings:
-                findings = [self._finding(decided, None, sighted, iterations, name, chip, group.records[0])]
+                findings = [self._finding(decided, None, sighted, iterations, name, chip, records[0])]
         elif findings:
             answer = Answer.FORBIDDEN
         elif sighted:
@@ -146,6 +151,21 @@ class _Judge:
         else:
             answer = Answer.NEVER if decided.allowed else Answer.NEITHER
         return Judged(name, chip, answer, sighted, iterations), findings
+
+    def _spellings(self, group: _Group) -> list[list[int]]:
+        """The records by the text of their test: tests of one meaning may name their registers in another order."""
+        texts = [normal_text(self.columns["text"][place]) for place in group.records]
+        usual = next(filter(None, texts), "")
+        found: dict[str, list[int]] = {}
+        for place, text in zip(group.records, texts, strict=True):
+            found.setdefault(text or usual, []).append(place)
+        return list(found.values())
+
+    def _known(self, number: int, places: list[int]) -> _Decided | str:
+        key = number, next(filter(None, (normal_text(self.columns["text"][place]) for place in places)), "")
+        if key not in self.decided:
+            self.decided[key] = self._decide(places)
+        return self.decided[key]
 
     def _decide(self, places: list[int]) -> _Decided | str:
         """What the model says of a test, or why it cannot say."""

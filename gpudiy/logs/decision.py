@@ -15,6 +15,7 @@ from gpudiy.logs.statistics import CONFIDENCE, Rate, rate, zero_bound
 UNCHANGED = "unchanged"  # optcheck: the binary is the test
 EVIDENCE = (Ending.FINISHED, Ending.STOPPED)
 ON = "true"
+LEAST_MET = 0.01  # of the meetings that were asked for: with fewer, threads practically ran one after another
 
 
 class Verdict(StrEnum):
@@ -102,6 +103,9 @@ def _lifelessness(record: Record) -> str:
     if not liveness.meetings and not liveness.overlaps and not _alone(record):
         given_up = f"; {liveness.timeouts:,} meetings were given up" if liveness.timeouts else ""
         return f"no two threads were ever seen running at the same time{given_up}"
+    together, asked = max(liveness.meetings, liveness.overlaps), liveness.meetings + liveness.timeouts
+    if liveness.timeouts and together < asked * LEAST_MET and not _alone(record):
+        return f"of {asked:,} meetings only {liveness.meetings:,} came about; the others were given up"
     if dict(record.options).get("memory_stress") == ON and not liveness.stress_accesses:
         return "memory stress is on, and not one stressing access was made"
     return ""

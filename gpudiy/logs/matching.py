@@ -66,11 +66,11 @@ def _numbered(by_name: dict[str, dict[Signature, list[int]]], columns: Columns) 
 def _signature(hash: str, tool: str, text: str) -> Signature:
     if hash:
         return (HASH if tool.startswith(OWN_TOOL) else FOREIGN), hash
-    return (TEXT, _normal(text)) if text else (TEXT, "")
+    return (TEXT, normal_text(text)) if text else (TEXT, "")
 
 
 @lru_cache(maxsize=1 << 16)
-def _normal(text: str) -> str:
+def normal_text(text: str) -> str:
     """The text without its name and without what only a reader's eye needs."""
     return " ".join(FIRST_LINE.sub("", text, count=1).split())
 

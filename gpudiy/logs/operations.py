@@ -12,6 +12,7 @@ from gpudiy.litmus.errors import counted
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.decision import EVIDENCE, UNCHANGED, sightings_of
 from gpudiy.logs.evidence import set_apart
+from gpudiy.logs.matching import normal_text
 from gpudiy.logs.record import Liveness, OutcomeCount, Record
 from gpudiy.logs.switches import incantation_label
 
@@ -164,7 +165,8 @@ def _sum(group: list[Record]) -> Record:
         for entry in record.histogram:
             counts[entry.outcome] += entry.count
             weak[entry.outcome] = weak.get(entry.outcome, False) or entry.weak
-    whole = all(record.histogram for record in group)
+    spellings = {normal_text(record.text) for record in group if record.text}  # one meaning, but other names
+    whole = all(record.histogram for record in group) and len(spellings) < 2
     histogram = tuple(OutcomeCount(outcome, count, weak[outcome]) for outcome, count in counts.items())
     alive = [record.liveness for record in group if record.liveness is not None]
     return replace(

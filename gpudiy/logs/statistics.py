@@ -102,7 +102,7 @@ def _log_power(x: float, a: float, b: float) -> float:
     """log(x^a (1-x)^b / B(a, b)), arranged around the mean so that large counts do not cancel."""
     total = a + b
     mean = a / total
-    spread = a * _log_ratio(x, mean) + b * _log_ratio(1 - x, b / total)
+    spread = a * _log_ratio(x, mean) + b * log1p((mean - x) * total / b)  # 1 - x would lose the digits of a small x
     return spread + 0.5 * log(mean * b / (2 * pi)) + _correction(total) - _correction(a) - _correction(b)
 
 

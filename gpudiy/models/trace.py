@@ -309,7 +309,7 @@ def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType)
         if comparison not in (Comparison.EQ, Comparison.NE):
             raise Undecidable("addresses are compared for order")
         return (left == right) == (comparison is Comparison.EQ)
-    one, other = (_unsigned(v, type) if type[0] == "u" else _as_int(wrapped(v, type)) for v in (left, right))
+    one, other = _number(left, type), _number(right, type)
     return {
         Comparison.EQ: one == other, Comparison.NE: one != other, Comparison.LT: one < other,
         Comparison.LE: one <= other, Comparison.GT: one > other, Comparison.GE: one >= other,
@@ -322,15 +322,19 @@ def _as_int(value: Value) -> int:
     return value
 
 
+def _number(value: Value, type: ScalarType) -> int:
+    """What an instruction of this type takes a pattern for: a literal is one, too, and 0x80000000 below 0 for .s32."""
+    number = _as_int(value)
+    return _unsigned(number, type) if type[0] == "u" else _as_int(wrapped(number, type))
+
+
 def modified(operation: AtomicOperation, old: Value, operands: list[Value], type: ScalarType) -> Value | None:
     """What an atomic writes; None if it writes nothing."""
     if operation is AtomicOperation.CAS:
         return wrapped(operands[1], type) if wrapped(old, type) == wrapped(operands[0], type) else None
     if operation is AtomicOperation.EXCH:
         return wrapped(operands[0], type)
-    memory, operand = _as_int(old), _as_int(operands[0])
-    if type[0] == "u":
-        memory, operand = _unsigned(memory, type), _unsigned(operand, type)
+    memory, operand = _number(old, type), _number(operands[0], type)
     if operation is AtomicOperation.INC:
         return wrapped(0 if memory >= operand else memory + 1, type)
     if operation is AtomicOperation.DEC:
@@ -372,7 +376,7 @@ def computed(alu: Alu, values: list[Value]) -> Value:
             source = _unsigned(source, alu.source_type)
         return wrapped(source, type)
     if operation is AluOperation.SELP:
-        return values[0] if values[2] else values[1]
+        return wrapped(values[0] if values[2] else values[1], type)
     if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(values[0], AddressOf) and values[1] == 0:
         return values[0]
     if operation is AluOperation.ADD and isinstance(values[1], AddressOf) and values[0] == 0:
@@ -380,12 +384,8 @@ def computed(alu: Alu, values: list[Value]) -> Value:
     numbers = [_as_int(value) for value in values]
     if operation is AluOperation.NOT:
         return wrapped(1 - numbers[0] if type is ScalarType.PRED else ~numbers[0], type)
-    if type[0] == "u":
-        numbers[0] = _unsigned(numbers[0], type)
     if operation in (AluOperation.SHL, AluOperation.SHR):
         distance = min(_unsigned(numbers[1], ScalarType.U32), type.bits)
-        logical = numbers[0] if type[0] == "s" else _unsigned(numbers[0], type)
-        return wrapped(numbers[0] << distance if operation is AluOperation.SHL else logical >> distance, type)
-    if type[0] == "u":
-        numbers[1] = _unsigned(numbers[1], type)
-    return wrapped(_binary(operation, numbers[0], numbers[1]), type)
+        logical = _number(numbers[0], type) if type[0] == "s" else _unsigned(numbers[0], type)
+        return wrapped(logical << distance if operation is AluOperation.SHL else logical >> distance, type)
+    return wrapped(_binary(operation, _number(numbers[0], type), _number(numbers[1], type)), type)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.incantation_text import IncantationBook, incantation_of, named_incantation
-from gpudiy.litmus import Test, read_test
+from gpudiy.litmus import Test, content_hash, read_test
+from gpudiy.litmus.condition import AddressOf
 from gpudiy.logs.decision import Verdict, decide_record
 from gpudiy.logs.record import Ending, Record
 from gpudiy.models.library import load_model
@@ -241,3 +243,65 @@ exists (0:r0=0 /\\ 1:r1=0)
     assert never.ending is Ending.TIMEOUT
     assert decide_record(never).verdict is Verdict.FAILED
     check_sound(after)
+
+
+SPELT = """GPU_PTX MP-{name}
+{{0:.reg .s32 r0; 1:.reg .s32 r1; 1:.reg .s32 r2;}}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | ld.cg.s32 {one},[x] ;
+ st.cg.s32 [y],2 | ld.cg.s32 {other},[y] ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+{variables}
+exists ({condition})
+"""
+
+
+@pocl
+def test_tests_of_one_meaning_keep_the_order_of_their_own_outcomes(device: OpenClDevice) -> None:
+    first = read_test(
+        SPELT.format(
+            name=1, one="r1", other="r2", variables="x: global, y: global", condition="1:r1=0 /\\ 1:r2=2 /\\ x=1"
+        )
+    )
+    again = read_test(
+        SPELT.format(
+            name=2, one="r2", other="r1", variables="y: global, x: global", condition="x=1 /\\ 1:r1=2 /\\ 1:r2=0"
+        )
+    )
+    assert content_hash(first) == content_hash(again)
+    device.prepare([first, again])
+    for test in (first, again):
+        seen = device.run(test, Incantation(), 5000, 1)
+        assert set(seen.outcomes) <= set(outcomes(test, load_model("tso")))
+
+
+@pocl
+def test_what_nobody_accesses_is_shown_as_it_is(device: OpenClDevice) -> None:
+    text = SPELT.format(name=1, one="r1", other="r2", variables="", condition="1:r1=0").replace(
+        "r2;}\n", "r2; z = &x; big = 0x123456789; low = -5;}\n", 1
+    )
+    test = read_test(
+        text.replace(
+            "exists", "x: global, y: global, z: global, big: global, low: global\nlocations [z; big; low;]\nexists"
+        )
+    )
+    (shown,) = {outcome[1:] for outcome in device.run(test, Incantation(), 1000, 1).outcomes}
+    assert shown == (AddressOf("x"), 0x123456789, -5)
+
+
+@pocl
+def test_a_launch_whose_threads_did_not_end_is_not_believed(
+    device: OpenClDevice, classic: dict[str, Test], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = device._launch
+    monkeypatch.setattr(device, "_launch", lambda *told: replace(launch(*told), finished_threads=1))
+    with pytest.raises(DeviceError, match="1 of 2 threads came to their end"):
+        device.run(classic["SB"], Incantation(), 1000, 1)
+
+
+@pocl
+def test_the_record_tells_what_most_of_the_run_was_like(classic: dict[str, Test]) -> None:
+    (record,) = run([classic["SB"]], iterations=16_384 + 10, seed=9)
+    assert record.iterations == 16_394
+    used = incantation_of(record.options)
+    assert (used.instances, used.meet_every) == (16_384, 64)

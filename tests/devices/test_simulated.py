@@ -12,10 +12,9 @@ from models.small_tests import Vocabulary, small_tests
 from devices.simulated_runs import DEFAULT, PROFILES, counts, device, weak_count
 from gpudiy.devices.device import DeviceError
 from gpudiy.devices.simulated import CHUNK, Run, SimulatedDevice
-from gpudiy.devices.simulation import arithmetic
 from gpudiy.devices.simulation.profile import UnknownProfile
 from gpudiy.harness.incantation import Incantation
-from gpudiy.litmus import Test, read_test
+from gpudiy.litmus import Test, arithmetic, read_test
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.instruction import Alu, AluOperation, AtomicOperation, Comparison, Immediate, Register
 from gpudiy.models import trace

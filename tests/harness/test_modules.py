@@ -19,7 +19,16 @@ from gpudiy.harness import c11_role, cuda_library, nvjitlink, nvrtc
 from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import PlayPtx, RejectedPlays, assembler_for
 from gpudiy.harness.nvrtc import CompileError, Product, compiler_for
-from gpudiy.harness.source import Dialect, NotRunnable, module_source, play_name, play_source, prelude, prelude_of_plays
+from gpudiy.harness.source import (
+    Dialect,
+    NotRunnable,
+    module_source,
+    obstacle,
+    play_name,
+    play_source,
+    prelude,
+    prelude_of_plays,
+)
 from gpudiy.litmus import print_test, read_test, read_tests
 from gpudiy.litmus.test import Test
 from optcheck.binary import read_binary
@@ -180,6 +189,41 @@ def test_what_cannot_keep_its_meaning_is_told(row: str, tree: str, dialect: Dial
     test = read_test(PROGRAM.format(init="", row=row, tree=tree))
     with pytest.raises(NotRunnable, match=why):
         play_source(test, dialect)
+
+
+FOLDED = """GPU_PTX T
+0:.reg .s32 r0; 0:.reg .s32 r1; 0:.reg .s32 r2; 0:.reg .s32 zero; 0:.reg .pred p; 1:.reg .s32 r0;
+P0 : P1
+ld.relaxed.gpu.s32 r0,[x] : ld.relaxed.gpu.s32 r0,[y]
+{rows}
+st.relaxed.gpu.s32 [y],r1 :
+{tree}
+x: global, y: global
+1:r0=1
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("xor.b32 r1,r0,r0", "this xor gives 0"),
+        ("mov.s32 r2,r0; xor.b32 r1,r0,r2", "this xor gives 0"),
+        ("and.b32 r1,zero,r0", "this and gives 0"),
+        ("mov.s32 r2,0; mul.lo.s32 r1,r0,r2", "this mul gives 0"),
+        ("add.s32 r2,r0,1; sub.s32 r1,r2,r0", "this sub gives 1"),
+        ("shr.u32 r1,r0,31; and.b32 r1,r1,2", "this and gives 0"),
+        ("setp.eq.s32 p,r0,r0; selp.s32 r1,5,6,p", "this setp gives 1"),
+        ("setp.eq.s32 p,r0,7; selp.s32 r1,5,5,p", "this selp gives 5"),
+        ("and.b32 r1,r0,0x80000000", None),
+        ("mov.s32 r2,0; mov.s32 r1,r2", None),
+        ("setp.eq.s32 p,r0,123456; @p mov.s32 r1,1", None),
+        ("add.s32 r2,r0,1000; setp.lt.s32 p,r2,900; selp.s32 r1,5,6,p", None),
+    ],
+)
+def test_dependencies_that_a_compiler_sees_through_are_told(code: str, why: str | None) -> None:
+    rows = "\n".join(f"{line.strip()} :" for line in code.split(";"))
+    found = obstacle(read_test(FOLDED.format(rows=rows, tree=CTAS)), Dialect.OPENCL)
+    assert found is None if why is None else found is not None and why in found
 
 
 def test_the_table_of_the_page_is_the_one_that_is_used() -> None:

@@ -20,6 +20,7 @@ from gpudiy.logs.comparison import Pair, Relation, compare_chips, strength_order
 from gpudiy.logs.conformance import Answer, conform
 from gpudiy.logs.evidence import Count, gather
 from gpudiy.logs.matching import match_tests
+from gpudiy.logs.operations import summed
 from gpudiy.logs.outcome_counts import condition_text, histogram
 from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
 from gpudiy.logs.statistics import rate, zero_bound
@@ -199,6 +200,32 @@ def test_every_outcome_is_held_against_the_model(figure_tests: list[Test]) -> No
     (finding,) = conform(Columns.of([mutant]), load_model("ptx-asplos15")).findings
     assert finding.outcome == wrong.outcome
     assert finding.checks == ()
+
+
+SPELT = """GPU_PTX MP-{name}
+{{0:.reg .s32 r0; 1:.reg .s32 r1; 1:.reg .s32 r2;}}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | ld.cg.s32 {one},[x] ;
+ st.cg.s32 [y],2 | ld.cg.s32 {other},[y] ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+x: global, y: global
+exists (1:{one}=0 /\\ 1:{other}=2)
+"""
+
+
+def test_registers_of_other_names_are_their_own() -> None:
+    """Tests of one meaning are one test, but each record speaks of its own registers."""
+    tests = [
+        read_test(SPELT.format(name=1, one="r1", other="r2")),
+        read_test(SPELT.format(name=2, one="r2", other="r1")),
+    ]
+    records = [replace(record, tool="gpudiy 1.0") for record in log_under(tests, "sc")]
+    assert records[0].hash == records[1].hash
+    found = conform(Columns.of(records), load_model("sc"))
+    assert not found.findings
+    assert [entry.iterations for entry in found.judged] == [sum(record.iterations for record in records)]
+    (total,) = summed([replace(record, test="MP") for record in records])
+    assert (total.positive, total.histogram) == (sum(record.positive for record in records), ())
 
 
 def test_without_histogram_or_text(figure_tests: list[Test]) -> None:

@@ -98,6 +98,7 @@ def test_the_gate_of_optcheck(record: Record) -> None:
         (Liveness(stress_accesses=5), "at the same time"),
         (Liveness(timeouts=7, stress_accesses=5), "7 meetings were given up"),
         (Liveness(meetings=900, overlaps=800), "not one stressing access"),
+        (Liveness(meetings=9, timeouts=991, overlaps=9, stress_accesses=1), "of 1,000 meetings only 9 came about"),
         (Liveness(), "at the same time"),
     ],
 )
@@ -109,7 +110,13 @@ def test_the_gate_of_liveness(liveness: Liveness, reason: str) -> None:
 
 
 def test_liveness_that_suffices() -> None:
-    for liveness in (Liveness(meetings=1, stress_accesses=1), Liveness(overlaps=1, stress_accesses=1), None):
+    for liveness in (
+        Liveness(meetings=1, stress_accesses=1),
+        Liveness(overlaps=1, stress_accesses=1),
+        Liveness(meetings=10, timeouts=990, stress_accesses=1),
+        Liveness(meetings=0, timeouts=1000, overlaps=500, stress_accesses=1),
+        None,
+    ):
         assert decide_record(replace(NONE_SEEN, liveness=liveness)).verdict is Verdict.NOT_OBSERVED
     calm = replace(NONE_SEEN, options=(("memory_stress", "false"),), liveness=Liveness(meetings=1))
     assert decide_record(calm).verdict is Verdict.NOT_OBSERVED

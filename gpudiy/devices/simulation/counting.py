@@ -66,7 +66,8 @@ class Counter:
 
         if not places:
             return
-        rows = np.array([time[list(places.values())] for time in times]).T.tolist()
+        chosen = list(places.values())
+        rows = np.array([time[chosen] for time in times]).reshape(len(times), len(chosen)).T.tolist()
         for code, row in zip(places, rows, strict=True):
             self.known[code] = self.replay.outcome(row)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.arithmetic import shown, wrapped
+from gpudiy.litmus.arithmetic import shown, wrapped
 from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.unrolled import Step, unrolled
 from gpudiy.litmus.access import ScalarType

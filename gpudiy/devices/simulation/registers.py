@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpudiy.devices.simulation.arithmetic import compared, computed, wrapped
+from gpudiy.litmus.arithmetic import compared, computed, wrapped
 from gpudiy.devices.simulation.event import Event
 from gpudiy.devices.simulation.program import Program
 from gpudiy.litmus.instruction import (

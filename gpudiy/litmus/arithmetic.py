@@ -1,4 +1,4 @@
-"""Arithmetic of the simulated threads: values are bit patterns read as signed numbers, addresses are numbers too."""
+"""Arithmetic of threads that are executed here: values are bit patterns read as signed numbers, so are addresses."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gpudiy.litmus.instruction import Alu, AluOperation, AtomicOperation, Compar
 
 
 class CannotCompute(Exception):
-    """Something a thread does that no simulated thread can, with a message that names it."""
+    """Something a thread does that has no result, with a message that names it."""
 
 
 def wrapped(value: int, type: ScalarType) -> int:
@@ -48,7 +48,7 @@ def computed(alu: Alu, values: list[int]) -> int:
     """The result of an instruction on registers."""
     operation, type = alu.operation, alu.type
     if operation is AluOperation.SELP:
-        return values[0] if values[2] else values[1]
+        return wrapped(values[0] if values[2] else values[1], type)
     if operation in (AluOperation.MOV, AluOperation.CVT):
         return wrapped(shown(values[0], alu.source_type or type), type)
     if operation is AluOperation.NOT:
@@ -57,7 +57,7 @@ def computed(alu: Alu, values: list[int]) -> int:
         distance = min(values[1] & 0xFFFFFFFF, type.bits)
         if operation is AluOperation.SHL:
             return wrapped(values[0] << distance, type)
-        pattern = values[0] if type[0] == "s" else values[0] & ((1 << type.bits) - 1)
+        pattern = wrapped(values[0], type) if type[0] == "s" else values[0] & ((1 << type.bits) - 1)
         return wrapped(pattern >> distance, type)
     return wrapped(_binary(operation, shown(values[0], type), shown(values[1], type)), type)
 

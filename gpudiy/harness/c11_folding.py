@@ -1,0 +1,123 @@
+"""Dependencies that a C compiler may see through: results that are the same whatever the reads return.
+
+Told by trying: every thread is computed with many values for each read, among them all literals of the thread and what
+lies beside and between them. A result that never changes although it is made from a read is one a compiler may know.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.arithmetic import CannotCompute, compared, computed, wrapped
+from gpudiy.litmus.condition import AddressOf
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Immediate,
+    Label,
+    Load,
+    Operand,
+    Register,
+    SetPredicate,
+    destination_of,
+    guard_of,
+    operands_of,
+)
+from gpudiy.litmus.test import Test
+
+SAMPLES = 64
+SMALL = (0, 1, 2, 3, -1)
+Values = list[int]
+
+
+def known_result(test: Test, thread: int) -> tuple[str, int] | None:
+    """The first operation on what was read whose result a compiler may know, and that result."""
+    if not any(isinstance(instruction, (Alu, SetPredicate)) for instruction in test.threads[thread]):
+        return None
+    return _Trial(test, thread).found()
+
+
+@dataclass(slots=True)
+class _Trial:
+    """A thread computed with many values at once, in the order in which it is written."""
+
+    test: Test
+    thread: int
+    dice: random.Random = field(default_factory=lambda: random.Random(0))
+    registers: dict[str, Values] = field(default_factory=dict)
+    read: set[str] = field(default_factory=set)  # registers made from something that was read
+
+    def found(self) -> tuple[str, int] | None:
+        types = {found.name: found.type for found in self.test.registers_of(self.thread)}
+        interesting = self._interesting()
+        for declared in self.test.registers_of(self.thread):
+            initial = declared.initial
+            address = isinstance(initial, AddressOf)
+            self.registers[declared.name] = self._any(declared.type, ()) if address else [int(str(initial))] * SAMPLES
+        for instruction in self.test.threads[self.thread]:
+            if isinstance(instruction, Label):  # who jumps here may bring anything
+                self.registers |= {name: self._any(types[name], interesting) for name in self._assigned()}
+                continue
+            destination = destination_of(instruction)
+            if destination is None:
+                continue
+            type = types[destination.name]
+            if isinstance(instruction, (Load, Atomic)):
+                self._assign(instruction, destination.name, self._any(type, interesting), True)
+            elif isinstance(instruction, (Alu, SetPredicate)):
+                values = self._computed(instruction)
+                made = any(isinstance(each, Register) and each.name in self.read for each in operands_of(instruction))
+                if made and len(set(values)) == 1:
+                    return str(getattr(instruction, "operation", "setp")), values[0]
+                self._assign(instruction, destination.name, values, made)
+        return None
+
+    def _assign(self, instruction: object, name: str, values: Values, read: bool) -> None:
+        guard = guard_of(instruction)  # type: ignore[arg-type]
+        if guard is not None:
+            runs = [bool(value) != guard.negated for value in self.registers[guard.predicate.name]]
+            values = [new if now else old for new, old, now in zip(values, self.registers[name], runs, strict=True)]
+            read = read or name in self.read or guard.predicate.name in self.read
+        self.registers[name] = values
+        (self.read.add if read else self.read.discard)(name)
+
+    def _computed(self, instruction: Alu | SetPredicate) -> Values:
+        columns = [self._operand(operand) for operand in instruction.sources]
+        return [self._one(instruction, list(row)) for row in zip(*columns, strict=True)]
+
+    def _one(self, instruction: Alu | SetPredicate, values: Values) -> int:
+        try:
+            if isinstance(instruction, SetPredicate):
+                return int(compared(instruction.comparison, values[0], values[1], instruction.type))
+            return computed(instruction, values)
+        except CannotCompute:
+            return self.dice.getrandbits(63)
+
+    def _operand(self, operand: Operand) -> Values:
+        if isinstance(operand, Register):
+            return self.registers[operand.name]
+        return [operand.value] * SAMPLES if isinstance(operand, Immediate) else self._any(ScalarType.S64, ())
+
+    def _any(self, type: ScalarType, interesting: tuple[int, ...]) -> Values:
+        """Values that a read may return: every second one of those that instructions ask for."""
+        drawn: Callable[[], int] = lambda: self.dice.getrandbits(64)  # noqa: E731
+        chosen = [self.dice.choice(interesting) if interesting and n % 2 else drawn() for n in range(SAMPLES)]
+        return [wrapped(value, type) for value in chosen]
+
+    def _interesting(self) -> tuple[int, ...]:
+        literals = {
+            operand.value
+            for instruction in self.test.threads[self.thread]
+            for operand in operands_of(instruction)
+            if isinstance(operand, Immediate)
+        }
+        between = {one - other for one in literals for other in literals}
+        beside = {literal + step for literal in literals | between for step in (-1, 0, 1)}
+        return (*SMALL, *sorted(beside - set(SMALL)))
+
+    def _assigned(self) -> set[str]:
+        found = (destination_of(instruction) for instruction in self.test.threads[self.thread])
+        return {destination.name for destination in found if destination is not None}
