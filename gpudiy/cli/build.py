@@ -182,6 +182,7 @@ def _emit_source(pieces: Sequence[Piece], arguments: Namespace) -> int:
 def _emit_ptx(pieces: Sequence[Piece], arguments: Namespace) -> int:
     from gpudiy.harness.module import PlayPtx, assembler_for
     from gpudiy.harness.source import NotRunnable
+    from gpudiy.litmus.content import content_hash
     from gpudiy.litmus.errors import LitmusError
 
     plays: dict[str, PlayPtx] = {}
@@ -193,8 +194,7 @@ def _emit_ptx(pieces: Sequence[Piece], arguments: Namespace) -> int:
             code = BAD_INPUT
             continue
         try:
-            play = PlayPtx.of(test)
-            plays.setdefault(play.name, play)
+            plays.setdefault(content_hash(test), PlayPtx.of(test))
         except NotRunnable as problem:
             say(f"{test.name}: not runnable: {problem}")
             code = max(code, REFUSED)

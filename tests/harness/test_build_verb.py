@@ -183,6 +183,9 @@ def test_tests_with_the_same_code_share_it(out: Path, tmp_path: Path, capsys: py
     assert len({one.function for one in built.values()}) == 2
     assert built["CoWW"].function == built["near"].function == built["renamed"].function
     capsys.readouterr()
+    assert run(*paths, "--emit", "ptx", "--arch", "sm_80") == 0
+    ptx = capsys.readouterr().out
+    assert ptx.count(".visible .func") == 2 and "plays[4] = " in ptx
     assert main(["optcheck", str(out / str(built["CoWW"].file))]) == 1
     said = capsys.readouterr().out
     assert "CoWW: removed: P0: the store is gone" in said and "    PTX  P0: st.s32 [x],1" in said
