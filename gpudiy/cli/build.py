@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.numbers import positive
+from gpudiy.cli.output import expect_writable, write_whole
 from gpudiy.cli.progress import progress, say, stream_progress
 
 if TYPE_CHECKING:
@@ -66,11 +67,18 @@ def _architectures(text: str) -> list[str]:
 def run(arguments: Namespace) -> int:
     from gpudiy.harness.cuda_library import ToolMissing
     from gpudiy.harness.nvrtc import CompileError
+    from gpudiy.litmus.errors import LitmusError
 
     emit = arguments.emit or ("cubin" if arguments.dialect == "cuda" else "source")
     complaint = _complaint(arguments, emit)
     if complaint is not None:
         print(f"gpudiy build: error: {complaint}", file=sys.stderr)
+        return BAD_INPUT
+    try:
+        if arguments.output not in (None, "-"):
+            expect_writable(arguments.output, folder=True)
+    except LitmusError as error:
+        say(error)
         return BAD_INPUT
     pieces, code = _pieces(arguments.paths)
     if not pieces:
@@ -208,6 +216,4 @@ def _write(text: str, output: str | None, name: str) -> None:
     if output is None or output == "-":
         sys.stdout.write(text)
         return
-    from gpudiy.cli.output import write_whole
-
     write_whole(Path(output) / name, text)
