@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -130,7 +131,7 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
     from gpudiy.harness.cache import default_folder, write_bytes
 
     folder = Path(arguments.output)
-    store = default_folder()
+    store = _cache(default_folder())
     for architecture in arguments.arch:
         toolchain_folder(store, architecture)  # a missing tool is told before any work is done
     folder.mkdir(parents=True, exist_ok=True)
@@ -154,6 +155,21 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
         kept = len(handed) - len(refused)
         print(f"{kept:,} of {len(handed):,} test{'s' * (len(handed) != 1)} in {folder}")
     return max(code, REFUSED if refused else FINE)
+
+
+def _cache(folder: Path) -> Path:
+    """The folder of what was compiled before, if it can be written; else `ToolMissing` says what to do."""
+    from gpudiy.harness.cuda_library import ToolMissing
+
+    reason = ""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason or not os.access(folder, os.W_OK):
+        said = reason or "Permission denied"
+        raise ToolMissing(f"the cache {folder} cannot be written: {said}; XDG_CACHE_HOME names another place")
+    return folder
 
 
 def _told(outcome: Outcome) -> int:

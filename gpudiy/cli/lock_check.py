@@ -51,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.lock_devices import Experiment
     from gpudiy.cli.lock_output import print_answers
+    from gpudiy.devices.opening import check_kind
     from gpudiy.harness.cuda_library import ToolMissing
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.locks.judgement import Judge
@@ -64,6 +65,8 @@ def run(arguments: Namespace) -> int:
             expect_writable(arguments.witness, folder=True)
         models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
         devices = (arguments.device or "").replace(",", " ").split()
+        for device in devices:
+            check_kind(device)
         locks = [load_lock(name, reading_of(arguments)) for name in names]
         findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
         experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
