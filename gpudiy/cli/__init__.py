@@ -69,10 +69,10 @@ def guarded(work: Callable[[], int]) -> int:
         print("gpudiy: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        _discard_output()  # the reader of our output has seen enough
+        discard_output()  # the reader of our output has seen enough
         return DONE
     except OSError as error:
-        _discard_output()
+        discard_output()
         print(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
         return FAILED
     except Exception as error:
@@ -123,7 +123,7 @@ def _open_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _discard_output() -> None:
+def discard_output() -> None:
     """Send what is still to be written to standard output nowhere, or Python complains when it ends."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

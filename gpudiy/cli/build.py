@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.numbers import positive
+from gpudiy.cli.output import expect_writable, write_whole
 from gpudiy.cli.progress import progress, say, stream_progress
 
 if TYPE_CHECKING:
@@ -66,11 +68,18 @@ def _architectures(text: str) -> list[str]:
 def run(arguments: Namespace) -> int:
     from gpudiy.harness.cuda_library import ToolMissing
     from gpudiy.harness.nvrtc import CompileError
+    from gpudiy.litmus.errors import LitmusError
 
     emit = arguments.emit or ("cubin" if arguments.dialect == "cuda" else "source")
     complaint = _complaint(arguments, emit)
     if complaint is not None:
         print(f"gpudiy build: error: {complaint}", file=sys.stderr)
+        return BAD_INPUT
+    try:
+        if arguments.output not in (None, "-"):
+            expect_writable(arguments.output, folder=True)
+    except LitmusError as error:
+        say(error)
         return BAD_INPUT
     pieces, code = _pieces(arguments.paths)
     if not pieces:
@@ -122,7 +131,7 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
     from gpudiy.harness.cache import default_folder, write_bytes
 
     folder = Path(arguments.output)
-    store = default_folder()
+    store = _cache(default_folder())
     for architecture in arguments.arch:
         toolchain_folder(store, architecture)  # a missing tool is told before any work is done
     folder.mkdir(parents=True, exist_ok=True)
@@ -146,6 +155,21 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
         kept = len(handed) - len(refused)
         print(f"{kept:,} of {len(handed):,} test{'s' * (len(handed) != 1)} in {folder}")
     return max(code, REFUSED if refused else FINE)
+
+
+def _cache(folder: Path) -> Path:
+    """The folder of what was compiled before, if it can be written; else `ToolMissing` says what to do."""
+    from gpudiy.harness.cuda_library import ToolMissing
+
+    reason = ""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = error.strerror or str(error)
+    if reason or not os.access(folder, os.W_OK):
+        said = reason or "Permission denied"
+        raise ToolMissing(f"the cache {folder} cannot be written: {said}; XDG_CACHE_HOME names another place")
+    return folder
 
 
 def _told(outcome: Outcome) -> int:
@@ -208,6 +232,4 @@ def _write(text: str, output: str | None, name: str) -> None:
     if output is None or output == "-":
         sys.stdout.write(text)
         return
-    from gpudiy.cli.output import write_whole
-
     write_whole(Path(output) / name, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from gpudiy.cli.output import write_whole
+from gpudiy.cli.output import expect_writable, write_whole
 from gpudiy.cli.progress import say
 
 EPILOG = """\
@@ -34,6 +34,7 @@ def run(arguments: Namespace) -> int:
 
     path: Path = arguments.plan
     try:
+        expect_writable(path)
         if path.exists() and not arguments.force:
             raise LitmusError("there is a plan already", path=str(path), hint="--force writes over it")
         devices = _names(arguments.devices)

@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
 
     from gpudiy.campaign.estimate import estimate
     from gpudiy.campaign.plan import read_plan
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.errors import LitmusError, counted
 
     try:
         plan = read_plan(arguments.plan)
@@ -39,7 +39,8 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(asdict(found) | {"seconds": round(found.seconds, 1)}))
     else:
-        print(f"{found.tests:,} tests, {found.models} models, {found.architectures} architectures to build for")
+        build = counted(found.architectures, "architecture")
+        print(f"{counted(found.tests, 'test')}, {counted(found.models, 'model')}, {build} to build for")
         for device in found.devices:
             time = device.problem or f"about {duration(device.seconds)}"
             tried = f"; {device.not_runnable} of {device.tried} tried cannot be run there" * bool(device.not_runnable)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import INTERRUPTED
 from gpudiy.cli.numbers import positive
+from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def run(arguments: Namespace) -> int:
     again = f"what is finished is kept: `gpudiy campaign resume {arguments.plan}` goes on"
     try:
         plan = read_plan(arguments.plan)
+        if arguments.junit is not None:
+            expect_writable(arguments.junit)
         for device in plan.run.devices:
             check_kind(device)
         return _stages(Campaign(plan), arguments)
@@ -151,8 +154,8 @@ class _Watch:
         if now < self.due:
             return
         self.due = now + (EVERY / 10 if self.terminal else EVERY)
-        rate = (step.done - (self.first or 0)) / max(1e-6, now - self.start)
-        text = f"round {step.round}: {step.done:,} of {step.total:,} runs, {rate:,.1f}/s, last {step.record.test}"
+        rate = f"{(step.done - (self.first or 0)) / (now - self.start):,.1f}/s, " if now - self.start > 0.1 else ""
+        text = f"round {step.round}: {step.done:,} of {step.total:,} runs, {rate}last {step.record.test}"
         if self.terminal:
             print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
         else:
@@ -207,5 +210,5 @@ def _report(campaign: Campaign, arguments: Namespace) -> int:
     plan = campaign.plan
     page = plan.directory / "report.html"
     words = [str(plan.directory / RECORDS), "-o", str(page), "--title", plan.name, "-j", str(arguments.jobs)]
-    words += ["--models", ",".join(plan.models.names) or "none"]
+    words += ["--models", ",".join(plan.models.names) or "none", *["-q"] * arguments.quiet]
     return run_verb("report", words)

@@ -30,15 +30,18 @@ exit code: 0 nothing forbidden was observed, 1 something was, 2 bad input, or no
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("logs", metavar="LOG", nargs="+", help=LOG_HELP)
-    parser.add_argument("--model", required=True, metavar="M", help="a model of the library, or a .cat file")
+    parser.add_argument(
+        "--model", "--models", "-m", required=True, metavar="M", help="a model of the library, or a .cat file"
+    )
     parser.add_argument(
         "--tests", action="append", default=[], metavar="PATH", help="tests, by name, for records that hold no test"
     )
-    parser.add_argument("--limit", type=seconds, metavar="S", help="give up on a test after so many seconds")
+    parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="give up on a test after so long")
     parser.add_argument(
         "--most", type=positive, default=10, metavar="N", help="findings and tests to show (default: %(default)s)"
     )
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
 
 
 def run(arguments: Namespace) -> int:
@@ -52,7 +55,9 @@ def run(arguments: Namespace) -> int:
     except LitmusError as error:
         say(error)
         return 2
-    found = conform(log.columns, model, tests, arguments.limit, lambda groups: progress(groups, "tests judged"))
+    found = conform(
+        log.columns, model, tests, arguments.limit, lambda groups: progress(groups, "tests judged", arguments.quiet)
+    )
     tell([f"note: {clash}" for clash in found.clashes], "clashes")
     if arguments.json:
         print(json.dumps(_as_json(found, model.name, [problem.as_json() for problem in log.problems]), indent=2))

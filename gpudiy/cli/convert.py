@@ -36,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--to", choices=FORMATS, default="canonical", help="the format to print (default: %(default)s)")
     parser.add_argument("--modern", action="store_true", help="rewrite old spellings in the words of sm_70 and later")
     parser.add_argument("-o", "--output", metavar="DIR", default="-", help="write a file for each source into DIR")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
 
 
 def run(arguments: Namespace) -> int:
@@ -50,7 +51,8 @@ def run(arguments: Namespace) -> int:
         return 2
     writer = _to_stream if arguments.output == "-" else _ToDirectory(Path(arguments.output), sources)
     bad = 0
-    for source in progress(sources, "files converted", quiet=arguments.output == "-" and not sys.stderr.isatty()):
+    quiet = arguments.quiet or (arguments.output == "-" and not sys.stderr.isatty())
+    for source in progress(sources, "files converted", quiet):
         try:
             texts = [_printed(test, arguments) for test in load_tests(source)]
             writer(source, texts)

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
 from gpudiy.cli.numbers import positive
+from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import progress, say
+from gpudiy.cli.run import seed_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--device", "-d", metavar="D[,D2]", help="run the tests here too: opencl, sim:kepler, cuda:0")
     parser.add_argument("-s", "--iterations", type=positive, default=100_000, metavar="N",
                         help="iterations of each test on a device (default: 100,000)")  # fmt: skip
-    parser.add_argument("--seed", type=positive, default=1, metavar="N", help="of the runs on devices (default: 1)")
+    parser.add_argument("--seed", type=seed_number, default=1, metavar="N", help="of the runs on devices (default: 1)")
     parser.add_argument("--witness", metavar="DIR", help="draw an execution for every question a model finds wrong")
     parser.add_argument(
         "--format", choices=("svg", "png", "dot", "json"), default="svg", help="of witnesses (default: svg)"
@@ -49,6 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.lock_devices import Experiment
     from gpudiy.cli.lock_output import print_answers
+    from gpudiy.devices.opening import check_kind
     from gpudiy.harness.cuda_library import ToolMissing
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.locks.judgement import Judge
@@ -58,8 +61,12 @@ def run(arguments: Namespace) -> int:
     try:
         names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
         models_of(arguments)
+        if arguments.witness:
+            expect_writable(arguments.witness, folder=True)
         models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
         devices = (arguments.device or "").replace(",", " ").split()
+        for device in devices:
+            check_kind(device)
         locks = [load_lock(name, reading_of(arguments)) for name in names]
         findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
         experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)

@@ -13,7 +13,7 @@ EPILOG = """\
 A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads stand in one warp, in one cta, each in a CTA of one
 cluster, each in a CTA of its own (ctas), or the last in a CTA of its own (mixed). +gs says that the data are in shared
 space, +sg that the lock is, +ss both; +retryN that the last thread fails once before it enters, +early that loads
-inside do not wait for the branch before them.
+inside do not wait for the branch before them. `library` stands for all locks of the library.
 
 examples:
   gpudiy lock tests he-yu-spinlock -o tests
@@ -26,6 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("locks", metavar="LOCK", nargs="+", help=LOCK_HELP)
     parser.add_argument("-o", "--output", metavar="DIR", default="-", help="a file each in DIR; - is standard output")
     parser.add_argument("--question", metavar="Q", action="append", help="only tests of this question")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
 
@@ -35,7 +36,7 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.printer import print_test
     from gpudiy.locks.generation import cases, lock_test
     from gpudiy.locks.question import Question
-    from gpudiy.locks.source import load_lock
+    from gpudiy.locks.source import library_names, load_lock
 
     questions = [question.value for question in Question]
     try:
@@ -43,10 +44,12 @@ def run(arguments: Namespace) -> int:
             if name not in questions:
                 hint = near_name(name, questions) or "questions: " + ", ".join(questions)
                 raise LitmusError(f"unknown question {name!r}", hint=hint)
-        locks = [load_lock(name, reading_of(arguments)) for name in arguments.locks]
+        names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
+        locks = [load_lock(name, reading_of(arguments)) for name in names]
         wanted = [case for lock in locks for case in cases(lock)]
         wanted = [case for case in wanted if not arguments.question or case.question in arguments.question]
-        made = [found for case in progress(wanted, "tests made") if (found := lock_test(case)) is not None]
+        watched = progress(wanted, "tests made", arguments.quiet)
+        made = [found for case in watched if (found := lock_test(case)) is not None]
     except LitmusError as error:
         say(error)
         return 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.log_input import load_logs, tell
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError, counted
+from gpudiy.litmus.errors import LitmusError, counted, unreadable
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns

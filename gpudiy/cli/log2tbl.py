@@ -10,6 +10,9 @@ from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.table import KINDS, ORDERS, names
 
 SUBCOMMANDS = {"flat": "flat", "two-level": "grid", "grid": "grid", "incantations": "incantations"}
+FORMS = {
+    "html": "html", "latex": "latex", "md": "markdown", "csv": "csv", "json": "json", "text": "text",
+}  # fmt: skip
 EPILOG = """\
 subcommands:
   flat          a row for each test, a column for each chip (also without a subcommand)
@@ -36,14 +39,14 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="log2tbl",
         usage="log2tbl [SUBCOMMAND] [options] LOG [LOG ...]",
-        description="Make tables from testing logs: HTML, LaTeX, Markdown, CSV, or text.",
+        description="Make tables from testing logs: HTML, LaTeX, Markdown, CSV, JSON, or text.",
         epilog=EPILOG,
         formatter_class=HelpText,
         allow_abbrev=False,
     )
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log, a directory of logs, or a pattern of names")
     forms = parser.add_mutually_exclusive_group()
-    for word, form in (("html", "html"), ("latex", "latex"), ("md", "markdown"), ("csv", "csv"), ("text", "text")):
+    for word, form in FORMS.items():
         forms.add_argument(
             f"-{word}", f"--{word}", dest="format", action="store_const", const=form, help=f"print {form}"
         )

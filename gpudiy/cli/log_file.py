@@ -46,41 +46,58 @@ class LogFile(RecordSink):
     """A log of text or JSON Lines grows record by record. Parquet cannot: it is kept as JSON Lines beside its place,
     under a hidden name, until the run ends."""
 
-    def __init__(self, path: Path, format: LogFormat, file: TextIO, done: set[tuple[str, str]]) -> None:
+    def __init__(self, path: Path, format: LogFormat, file: TextIO, done: set[tuple[str, str]], fresh: bool) -> None:
         self.path = path
         self.format = format
         self._file = file
         self._done = done
+        self._fresh = fresh  # nothing is written yet: what stood there before stays until something is
 
     @staticmethod
     def open(name: str, format: str | None, resume: bool) -> LogFile:
         """The log of a name, empty or continued; raises `LitmusError` when it cannot be written or continued."""
+        known = (".txt", ".log", ".jsonl", ".json", ".parquet")
+        if not format and not name.lower().endswith(known):
+            raise LitmusError(f"the name of the log of a run ends in {', '.join(known)}", path=name)
         chosen = LogFormat(format) if format else format_of(name)
-        if chosen is LogFormat.CSV or name.endswith(".gz"):
-            raise LitmusError("a run writes text, JSON Lines or Parquet: .txt, .jsonl, .parquet", path=name)
+        if chosen is LogFormat.PARQUET:
+            from gpudiy.logs.parquet import expect_parquet
+
+            expect_parquet()
         path = Path(name)
         growing = _spool(path) if chosen is LogFormat.PARQUET else path
+        file: TextIO | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            file = growing.open("a", encoding="utf-8", errors="replace")
+            _reserve(file, name)
             done = _kept(path, growing) if resume else set()
-            file = growing.open("a" if resume else "w", encoding="utf-8", errors="replace")
             if resume and growing.stat().st_size and not growing.read_bytes().endswith(b"\n"):
                 file.write("\n")  # the last record was cut
-        except OSError as error:
+        except (OSError, LitmusError) as error:
+            if file is not None:
+                file.close()
+            if isinstance(error, LitmusError):
+                raise
             raise LitmusError(f"cannot be written: {error.strerror}", path=name) from None
-        return LogFile(path, chosen, file, done)
+        return LogFile(path, chosen, file, done, fresh=not resume)
 
     def has(self, test: Test, device: str) -> bool:
         return (content_hash(test), device) in self._done
 
     def add(self, record: Record) -> None:
         text = print_text(record) if self.format is LogFormat.TEXT else print_json_line(record)
+        if self._fresh:
+            self._file.truncate(0)
+            self._fresh = False
         self._file.write(text)
         self._file.flush()
 
     def close(self) -> None:
         self._file.close()
-        if self.format is LogFormat.PARQUET:
+        if self.format is LogFormat.PARQUET and self._fresh:
+            _spool(self.path).unlink()
+        elif self.format is LogFormat.PARQUET:
             self._pack()
 
     def _pack(self) -> None:
@@ -94,6 +111,16 @@ class LogFile(RecordSink):
             columns, _ = read_file(str(spool))
         write_log(columns, str(self.path), LogFormat.PARQUET)
         spool.unlink()
+
+
+def _reserve(file: TextIO, name: str) -> None:
+    """One run at a time writes a log; the end of the process gives it free, however it ends."""
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LitmusError("another gpudiy writes this log", path=name, hint="wait for it, or name another") from None
 
 
 def _spool(path: Path) -> Path:

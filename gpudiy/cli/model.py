@@ -54,6 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="a JSON line for each test and model")
     form.add_argument("--csv", action="store_true", help="a CSV table of verdicts")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
 
 
 def run(arguments: Namespace) -> int:
@@ -85,7 +86,7 @@ def run(arguments: Namespace) -> int:
     )  # fmt: skip
     printer = printer_for(arguments, names)
     code = bounded = 0
-    for answers in _answers(judge, sources, arguments.jobs):
+    for answers in _answers(judge, sources, arguments.jobs, arguments.quiet):
         for answer in answers:
             printer.show(answer)
             code = max(code, _code(answer, expected))
@@ -97,18 +98,18 @@ def run(arguments: Namespace) -> int:
     return code if expected is None else max(code, expected.finish())
 
 
-def _answers(judge: object, sources: list[str], jobs: int) -> Iterator[list[Answer]]:
+def _answers(judge: object, sources: list[str], jobs: int, quiet: bool) -> Iterator[list[Answer]]:
     from gpudiy.models.judging import Judge
 
     assert isinstance(judge, Judge)
     if jobs == 1 or len(sources) == 1:
-        yield from map(judge, progress(sources, "files decided"))
+        yield from map(judge, progress(sources, "files decided", quiet))
         return
     from multiprocessing import Pool
 
     with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
         results = pool.imap(judge, sources, chunksize=max(1, min(16, len(sources) // (4 * jobs))))
-        for _, answers in zip(progress(sources, "files decided"), results, strict=True):
+        for _, answers in zip(progress(sources, "files decided", quiet), results, strict=True):
             yield answers
 
 

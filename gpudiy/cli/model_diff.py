@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.numbers import positive
+from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import say, stream_progress
 
 if TYPE_CHECKING:
@@ -34,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--most", type=positive, default=3, metavar="N", help="differences to show (default: %(default)s)"
     )
     parser.add_argument(
-        "--edges", type=int, default=6, metavar="N", help="edges of a cycle at most (default: %(default)s)"
+        "--edges", type=positive, default=6, metavar="N", help="edges of a cycle at most (default: %(default)s)"
     )
     parser.add_argument(
         "--families", default=FAMILIES, metavar="F1,F2", help="where tests come from (default: %(default)s)"
@@ -42,6 +45,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="write the tests and pictures of their executions into DIR"
     )
+    parser.add_argument("--json", action="store_true", help="a JSON line for each difference")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
 
 
 def run(arguments: Namespace) -> int:
@@ -51,23 +56,28 @@ def run(arguments: Namespace) -> int:
     from gpudiy.models.verdict import decide
 
     try:
+        if arguments.output is not None:
+            expect_writable(arguments.output, folder=True)
         models = [load_model(name) for name in (arguments.one, arguments.other)]
         tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
         found = 0
-        for test in stream_progress(tests, "tests compared"):
+        for test in stream_progress(tests, "tests compared", arguments.quiet):
             try:
                 verdicts = [decide(test, model) for model in models]
             except Undecidable:
                 continue
             if verdicts[0].allowed != verdicts[1].allowed:
                 found += 1
-                _show(test, verdicts, arguments.output)
+                first, second = verdicts if verdicts[0].allowed else verdicts[::-1]
+                (_print_json if arguments.json else _show)(test, first, second)
+                if arguments.output is not None:
+                    _write(test, (first, second), Path(arguments.output))
                 if found >= arguments.most:
                     break
     except LitmusError as error:
         say(error)
         return 2
-    if not found:
+    if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
         print(f"no test of these families with at most {arguments.edges} edges tells {names}")
     return 1 if found else 0
@@ -101,24 +111,30 @@ def _tests(families: list[str], most: int) -> Iterator[Test]:
                         yield test
 
 
-def _show(test: Test, verdicts: list[Verdict], output: str | None) -> None:
+def _print_json(test: Test, first: Verdict, second: Verdict) -> None:
+    from gpudiy.litmus.printer import print_test
+
+    names = {"allowed_by": first.model.name, "forbidden_by": second.model.name}
+    print(json.dumps({"test": test.name, **names, "text": print_test(test)}), flush=True)
+
+
+def _show(test: Test, first: Verdict, second: Verdict) -> None:
     from gpudiy.models.explanation import explain
     from gpudiy.models.report import explanation_text
 
-    first, second = verdicts if verdicts[0].allowed else verdicts[::-1]
     print(f"{test.name}: allowed by {first.model.name}, forbidden by {second.model.name}")
     for verdict in (first, second):
         print("\n".join(f"  {line}" for line in explanation_text(explain(verdict)).splitlines()))
     print()
-    if output is not None:
-        from pathlib import Path
 
-        from gpudiy.cli.output import write_whole
-        from gpudiy.litmus.printer import print_test
-        from gpudiy.models.explained_picture import picture_of_explanation
-        from gpudiy.models.witness import write_witness
 
-        write_whole(Path(output) / f"{test.name}.litmus", print_test(test))
-        for verdict in (first, second):
-            file = Path(output) / f"{test.name}.{verdict.model.name}.svg"
-            write_witness(picture_of_explanation(explain(verdict)), str(file))
+def _write(test: Test, verdicts: tuple[Verdict, Verdict], folder: Path) -> None:
+    from gpudiy.cli.output import write_whole
+    from gpudiy.litmus.printer import print_test
+    from gpudiy.models.explained_picture import picture_of_explanation
+    from gpudiy.models.explanation import explain
+    from gpudiy.models.witness import write_witness
+
+    write_whole(folder / f"{test.name}.litmus", print_test(test))
+    for verdict in verdicts:
+        write_witness(picture_of_explanation(explain(verdict)), folder / f"{test.name}.{verdict.model.name}.svg")

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from gpudiy.cli.numbers import positive
 from gpudiy.cli.progress import say
+
+if TYPE_CHECKING:
+    from gpudiy.litmus.test import Test
+    from gpudiy.models.minimal import Repair
 
 EPILOG = """\
 Fences can be added between accesses, orders and scopes of accesses made stronger. Each answer is minimal: weaken any
@@ -13,7 +19,7 @@ part of it and the outcome is allowed again. The cheapest comes first (cta < gpu
 
 examples:
   gpudiy model minimal mp.litmus --models ptx-6.0
-  gpudiy model minimal mp.litmus --models ptx-6.0 --print > mended.litmus
+  gpudiy model minimal mp.litmus --models ptx-6.0 --print
 
 exit code: 0 done, 1 nothing forbids the outcome, 2 bad input"""
 
@@ -26,6 +32,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--most", type=positive, default=3, metavar="N", help="answers to show for a test (default: 3)")
     parser.add_argument("--print", action="store_true", dest="print_test", help="print the repaired test, canonically")
+    parser.add_argument("--json", action="store_true", help="a JSON line for each test")
 
 
 def run(arguments: Namespace) -> int:
@@ -45,8 +52,11 @@ def run(arguments: Namespace) -> int:
         for source in find_sources(paths):
             for test in load_tests(source):
                 repairs = minimal_repairs(test, model, unroll=arguments.unroll)
+                code = code if repairs else 1
+                if arguments.json:
+                    _print_json(test, model.name, repairs[: arguments.most])
+                    continue
                 if not repairs:
-                    code = 1
                     print(f"{test.name}: no fences, orders or scopes make {model.name} forbid it")
                 elif not repairs[0].changes:
                     print(f"{test.name}: forbidden by {model.name} as it is")
@@ -62,3 +72,11 @@ def run(arguments: Namespace) -> int:
         say(f"{test.name}: error: {problem}")
         return 2
     return code
+
+
+def _print_json(test: Test, model: str, repairs: list[Repair]) -> None:
+    """No repair: nothing forbids the outcome; a repair without changes: the test forbids it as it is."""
+    from gpudiy.litmus.printer import print_test
+
+    answers = [{"changes": list(repair.changes), "text": print_test(repair.test)} for repair in repairs]
+    print(json.dumps({"test": test.name, "model": model, "repairs": answers}), flush=True)

@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
-    from gpudiy.cli.output import write_whole
+    from gpudiy.cli.output import expect_writable, write_whole
     from gpudiy.litmus.errors import LitmusError, counted
     from gpudiy.logs.report.page import page_text
     from gpudiy.logs.report.payload import payload
@@ -64,6 +64,9 @@ def run(arguments: Namespace) -> int:
     from gpudiy.models.library import load_model
 
     try:
+        expect_writable(arguments.output)
+        if arguments.plots:
+            expect_writable(arguments.plots, folder=True)
         models = _chosen_models(arguments)
         for model in models:
             load_model(model)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import secrets
+import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli import INTERRUPTED, PATH_HELP
+from gpudiy.cli import INTERRUPTED, PATH_HELP, discard_output
 from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.progress import say
 
@@ -58,7 +59,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--until", metavar="WHAT", help="stop a test early: observed, a number of sightings, or confidence"
     )
     parser.add_argument("--limit", "--time-limit", type=seconds, metavar="SECONDS", help="time for each test")
-    parser.add_argument("-o", dest="output", metavar="LOG", help="write the log here: .jsonl, .parquet, else text")
+    parser.add_argument(
+        "-o", "--output", metavar="LOG", help="write the log here: .txt or .log, .jsonl, .parquet (default: no log)"
+    )
     parser.add_argument("--format", choices=("text", "jsonl", "parquet"), help="of the log, whatever its suffix")
     parser.add_argument("--resume", action="store_true", help="add to the log; tests that are in it are not run again")
     parser.add_argument("--json", action="store_true", help="print the records as JSON lines")
@@ -80,6 +83,8 @@ def run(arguments: Namespace) -> int:
         settings = run_settings(arguments)
         if arguments.resume and not arguments.output:
             raise LitmusError("there is nothing to resume", hint="-o LOG names the log that is continued")
+        if arguments.format and not arguments.output:
+            raise LitmusError("there is no log to write as " + arguments.format, hint="-o LOG names it")
         tests, bad = load(arguments.paths)
         log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
     except LitmusError as error:
@@ -87,7 +92,9 @@ def run(arguments: Namespace) -> int:
         return 2
     table = RunTable(arguments.quiet)
     code = 2 if bad else 0
-    shown = _json_line if arguments.json else table.show
+    shown: Callable[[Record], None] = _json_line if arguments.json else table.show
+    if log is not None:
+        shown = _for_any_reader(shown)
     try:
         for device in devices:
             code = max(code, _run_on(device, tests, settings, log, shown, arguments.quiet))
@@ -186,6 +193,19 @@ def _code(record: Record) -> int | None:
 def _summed(codes: list[int | None]) -> int:
     ran = [code for code in codes if code is not None]
     return max(ran) if ran else 3 * bool(codes)
+
+
+def _for_any_reader(shown: Callable[[Record], None]) -> Callable[[Record], None]:
+    """Show records as long as somebody reads; the log is written to its end all the same."""
+
+    def show(record: Record) -> None:
+        try:
+            shown(record)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            discard_output()
+
+    return show
 
 
 def _json_line(record: Record) -> None:

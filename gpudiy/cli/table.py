@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpudiy.logs.tables.tally import Observations
 
 KINDS = ("flat", "grid", "incantations")
-FORMS = ("text", "html", "latex", "markdown", "csv")
+FORMS = ("text", "html", "latex", "markdown", "csv", "json")
 ORDERS = ("name", "rate", "log")
 WIDE = 100_000  # columns of an output that is no terminal: nothing is folded there
 
@@ -45,7 +45,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log, a directory of logs, or a pattern of names")
     parser.add_argument("--kind", choices=KINDS, default="flat", help="what the table shows (default: flat)")
     parser.add_argument(
-        "--format", "-f", choices=FORMS, help="how it is printed (default: as the suffix of -o, or text)"
+        "--format",
+        "-f",
+        choices=FORMS,
+        metavar="FORM",
+        help=f"{', '.join(FORMS)}: how it is printed (default: as the suffix of -o, or text)",
+    )
+    parser.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="a JSON line for each row, as --format json"
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write here (default: standard output)")
     parser.add_argument("--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB")
@@ -73,11 +80,13 @@ def names(text: str) -> list[str]:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
-    from gpudiy.cli.output import write_whole
+    from gpudiy.cli.output import expect_writable, write_whole
     from gpudiy.litmus.errors import LitmusError, counted
 
     try:
         form = _form(arguments)
+        if arguments.output is not None:
+            expect_writable(arguments.output)
         found = gathered(arguments.logs, best=arguments.best)
         tables = _tables(found, arguments)
     except LitmusError as error:
@@ -137,7 +146,7 @@ def _tables(found: Observations, arguments: Namespace) -> list[Table]:
 def _text(tables: list[Table], form: str, arguments: Namespace) -> str:
     from io import StringIO
 
-    from gpudiy.logs.tables.printing import csv_text, html_text, latex_text, markdown_text
+    from gpudiy.logs.tables.printing import csv_text, html_text, json_text, latex_text, markdown_text
 
     heat = not arguments.no_heat
     if form == "html":
@@ -148,6 +157,8 @@ def _text(tables: list[Table], form: str, arguments: Namespace) -> str:
         return markdown_text(tables)
     if form == "csv":
         return csv_text(tables)
+    if form == "json":
+        return json_text(tables)
     out = StringIO()
     _print(tables, heat=False, file=out)
     return out.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import say
 from gpudiy.cli.run import OPENER, load, seed_number
 
@@ -31,7 +33,7 @@ exit code: 0 done, 1 no setting showed any of the outcomes, 2 bad input, 3 the d
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("device", metavar="DEVICE", help="where to run; see `gpudiy devices`")
-    parser.add_argument("paths", metavar="TESTS", nargs="+", help=PATH_HELP)
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument("--candidates", type=positive, default=32, metavar="N", help="settings to try (default: 32)")
     parser.add_argument(
         "-s", "--iterations", type=positive, default=100_000, metavar="N",
@@ -41,7 +43,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--limit", type=seconds, default=10.0, metavar="SECONDS", help="time for a test (default: 10)")
     parser.add_argument("--per-second", action="store_true", help="rate sightings per second, not per iteration")
     parser.add_argument("--baseline", action="store_true", help="compare with the 16 combinations of ASPLOS'15")
-    parser.add_argument("-o", dest="output", metavar="FILE", help="write the settings here (.toml)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the settings here (.toml)")
+    parser.add_argument("--json", action="store_true", help="a JSON line for each test, and one for the settings")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the result only")
 
 
@@ -60,6 +63,8 @@ def run(arguments: Namespace) -> int:
         tests, bad = load(arguments.paths)
         if arguments.output and not arguments.output.endswith(".toml"):
             raise LitmusError("settings are written as .toml", path=arguments.output)
+        if arguments.output:
+            expect_writable(arguments.output)
         if bad or not tests:
             return 2
         progress = RunProgress(1, arguments.iterations, arguments.quiet)
@@ -86,7 +91,7 @@ def _search(tuning: Tuning, arguments: Namespace) -> int:
             say(step)
     assert found is not None
     published = tuning.published() if arguments.baseline else {}
-    _show(found, published, tuning)
+    (_print_json if arguments.json else _show)(found, published, tuning)
     if arguments.output:
         comments = (
             f"Settings of gpudiy tune for {arguments.device}, seed {tuning.settings.seed}, {found.tried} tried.",
@@ -94,7 +99,7 @@ def _search(tuning: Tuning, arguments: Namespace) -> int:
             "",
         )
         write_whole(Path(arguments.output), incantation_file(found.book(), comments))
-        print(f"written to {arguments.output}")
+        (say if arguments.json else print)(f"written to {arguments.output}")
     return 0 if found.single else 1
 
 
@@ -110,6 +115,20 @@ def _show(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None
         shown = "".join(f"{_shown(score.rate(tuning.per_second), tuning.per_second):>12}" for score in scores)
         print(f"{test.name:<24}{shown:<36}  {_best_published(test.name, published, tuning)}".rstrip())
     print(f"portable settings: {found.portable.name}; settings of their own: {_own(found)}")
+
+
+def _print_json(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None:
+    """Sightings and iterations of each test under every setting that was measured, then the settings by name."""
+    measured = {"default": found.default_scores, "portable": found.portable_scores, "own": found.single_scores}
+    for test in tuning.tests:
+        line: dict[str, object] = {"test": test.name, "seed": tuning.settings.seed}
+        for name, scores in (*measured.items(), *published.items()):
+            if test.name in scores:
+                score = scores[test.name]
+                line[name] = {field: getattr(score, field) for field in ("sightings", "iterations", "seconds")}
+        print(json.dumps(line))
+    own = {test: setting.name for test, setting in found.single.items()}
+    print(json.dumps({"portable": found.portable.name, "own": own, "tried": found.tried}))
 
 
 def _best_published(test: str, published: Mapping[str, Scores], tuning: Tuning) -> str:

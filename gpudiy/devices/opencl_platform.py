@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from gpudiy.devices.device import Chip
+from gpudiy.devices.device import Chip, DeviceError
 from gpudiy.devices.opening import Listing, UnknownDevice
 from gpudiy.harness.geometry import Limits
+from gpudiy.logs.record import Ending
 
 KIND = "opencl"
 INSTALL = "pip install 'gpudiy[opencl]'"
@@ -43,9 +44,9 @@ def choose(rest: str) -> tuple[int, Any]:
     try:
         devices = find_devices()
     except ImportError:
-        raise UnknownDevice("OpenCL devices need PyOpenCL", hint=f"to get it: {INSTALL}") from None
+        raise DeviceError(f"PyOpenCL is not installed; to get it: {INSTALL}", Ending.DEVICE_LOST) from None
     if not devices:
-        raise UnknownDevice("there is no OpenCL device", hint=f"PoCL runs on the CPU; to get it: {INSTALL}")
+        raise DeviceError(f"there is no OpenCL device; PoCL is one on the CPU: {INSTALL}", Ending.DEVICE_LOST)
     number = int(rest[:9]) if rest.isdecimal() else _named(rest, devices)
     if number is None or number >= len(devices):
         there = ", ".join(f"{KIND}:{place} ({device.name.strip()})" for place, device in enumerate(devices))

@@ -56,8 +56,15 @@ def check_kind(name: str) -> None:
     """Raise `UnknownDevice` for a name of no kind of device, without looking for the device itself."""
     kind = name.partition(":")[0]
     if kind not in kinds():
-        near = near_name(kind, kinds())
-        raise UnknownDevice(f"there is no device {name!r}", hint=near or f"there are {shown_names()}")
+        raise UnknownDevice(f"there is no device {name!r}", hint=_near(name) or f"there are {shown_names()}")
+
+
+def _near(name: str) -> str | None:
+    """A device or kind that was meant: misspelt, or without the word before its colon."""
+    whole = {listing.name.partition(":")[2]: listing.name for listing in list_devices() if listing.there}
+    if name in whole and name:
+        return f"did you mean {whole[name]!r}?"
+    return near_name(name.partition(":")[0], kinds())
 
 
 def kinds() -> list[str]:

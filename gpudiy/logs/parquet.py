@@ -21,6 +21,11 @@ def write_parquet(columns: Columns, path: Path) -> None:
     _arrow().parquet.write_table(table_of(columns), path, compression="zstd", row_group_size=ROW_GROUP)
 
 
+def expect_parquet() -> None:
+    """Raise `LogError` where Parquet cannot be written, before there is anything to write."""
+    _arrow()
+
+
 def table_of(columns: Columns) -> pyarrow.Table:
     pa = _arrow()
     types = {

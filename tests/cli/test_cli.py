@@ -58,7 +58,7 @@ def test_version_and_help() -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["chekc", "x"], ["check"], ["check", "--nope", "x"], ["convert", "--to", "x", "y"]]
+    "words", [[], ["lock"], ["campaign"], ["check"], ["check", "--nope", "x"], ["convert", "--to", "x", "y"]]
 )
 def test_bad_usage(words: list[str]) -> None:
     run = gpudiy(*words)

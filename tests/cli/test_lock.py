@@ -87,7 +87,6 @@ def test_fix(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["lock"],
         ["lock", "frob"],
         ["lock", "check", "he-yu-spinlok"],
         ["lock", "check", WRONG, "-m", "ptx-9"],

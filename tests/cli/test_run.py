@@ -124,8 +124,9 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--device", "fake", "--until", "later"], "'later' is no end of a run"),
         (["--device", "fake", "--incantation", "stres"], "did you mean 'stress'?"),
         (["--device", "fake", "--resume"], "nothing to resume"),
-        (["--device", "fake", "-o", "log.docx"], "the name of a log ends in"),
-        (["--device", "fake", "-o", "log.csv"], "text, JSON Lines or Parquet"),
+        (["--device", "fake", "--format", "jsonl"], "no log to write as jsonl"),
+        (["--device", "fake", "-o", "log.docx"], "the name of the log of a run ends in"),
+        (["--device", "fake", "-o", "log.csv"], ".jsonl, .json, .parquet"),
         (["--device", "fake", "-o", "SB.litmus/log.txt"], "cannot be written"),
     ],
 )

@@ -113,7 +113,7 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         str(tmp_path / "file" / "r.html"),
     ]
     stopped = subprocess.run(words, capture_output=True, text=True)
-    assert stopped.returncode == 3 and "Traceback" not in stopped.stderr
+    assert stopped.returncode == 2 and "Traceback" not in stopped.stderr
 
 
 @pytest.fixture(scope="module")

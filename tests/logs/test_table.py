@@ -229,7 +229,7 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     blocked.write_text("")
     words = [sys.executable, "-m", "gpudiy", "table", THESIS, "-o", str(blocked / "table.html")]
     stopped = subprocess.run(words, capture_output=True, text=True)
-    assert stopped.returncode == 3 and "error: " in stopped.stderr and "Traceback" not in stopped.stderr
+    assert stopped.returncode == 2 and "error: " in stopped.stderr and "Traceback" not in stopped.stderr
 
 
 def test_output_appears_whole(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -34,11 +35,12 @@ class Form(StrEnum):
     LATEX = "latex"
     MARKDOWN = "markdown"
     CSV = "csv"
+    JSON = "json"
 
 
 SUFFIXES = {
     ".html": Form.HTML, ".htm": Form.HTML, ".tex": Form.LATEX, ".md": Form.MARKDOWN, ".csv": Form.CSV,
-    ".txt": Form.TEXT,
+    ".json": Form.JSON, ".jsonl": Form.JSON, ".txt": Form.TEXT,
 }  # fmt: skip
 
 
@@ -79,6 +81,31 @@ def csv_text(tables: Sequence[Table]) -> str:
         for row in table.rows:
             writer.writerow([*row.labels, *(cell.text for cell in row.cells)])
     return out.getvalue()
+
+
+def json_text(tables: Sequence[Table]) -> str:
+    """A line for each row: its labels, and for each column that has a record what was seen there."""
+    lines = []
+    for table in tables:
+        columns = _full_columns(table)
+        for row in table.rows:
+            cells = {
+                column: {
+                    "text": cell.text,
+                    "number": _rounded(cell.number),
+                    "verdict": cell.verdict,
+                    "counts": cell.title,
+                }
+                for column, cell in zip(columns, row.cells, strict=True)
+                if cell.text
+            }
+            line = {"table": table.title, **dict(zip(table.corner, row.labels, strict=True)), "cells": cells}
+            lines.append(json.dumps(line, ensure_ascii=False))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 6)
 
 
 def latex(text: str) -> str:
