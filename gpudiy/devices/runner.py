@@ -22,8 +22,9 @@ from gpudiy.logs.record import Ending, Record
 
 BATCH = 32  # tests that are built together
 FIRST_CHUNK, LARGEST_CHUNK, GROWTH = 1 << 14, 1 << 20, 4  # iterations
-SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow
+SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow, except where a seed promises the same outcomes
 SILENCE = 120.0  # seconds without an answer that make a hang, where no limit is given
+SIMULATED_SILENCE = 3600.0  # the same for a simulated device, which may be slow but does not hang
 BUILD_LIMIT = 300.0  # seconds in which a batch is built
 GRACE = 0.5  # of the time limit: how much longer a chunk may take that was expected to be in time
 MOST_PROBES = 3  # times in a row that a device fails to open before it is given up
@@ -152,7 +153,8 @@ class Runner:
                     return f"time was up after {elapsed:.3g} s"
             asked = min(size, settings.iterations - tally.iterations)
             seed = derived_seed(settings.seed, meaning, number)
-            given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=_patience(settings, elapsed))
+            patience = _patience(settings, elapsed, self._chip.simulated)
+            given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=patience)
             problem = tally.add(given, asked)
             if problem:
                 raise WorkerFailure(Ending.CRASHED, problem)
@@ -164,7 +166,7 @@ class Runner:
                 return reason
             took = time.monotonic() - start - elapsed
             each = took / asked
-            if took < SLOW_CHUNK and size < LARGEST_CHUNK:
+            if (took < SLOW_CHUNK or self._chip.simulated) and size < LARGEST_CHUNK:
                 size *= GROWTH
             number += 1
         return ""
@@ -177,9 +179,9 @@ def _in_time(size: int, each: float, left: float) -> int:
     return 0 if size * each > left else size
 
 
-def _patience(settings: RunSettings, elapsed: float) -> float:
+def _patience(settings: RunSettings, elapsed: float, simulated: bool) -> float:
     if settings.limit is None:
-        return SILENCE
+        return SIMULATED_SILENCE if simulated else SILENCE
     return max(1.0, settings.limit * (1 + GRACE) - elapsed)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
-from gpudiy.litmus.arithmetic import CannotCompute
 from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
 from gpudiy.devices.simulation.counting import Counter
 from gpudiy.devices.simulation.many_views import many_views
@@ -20,6 +19,7 @@ from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
+from gpudiy.litmus.arithmetic import CannotCompute
 from gpudiy.logs.record import Ending, Liveness
 
 if TYPE_CHECKING:

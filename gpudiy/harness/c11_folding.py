@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import CannotCompute, compared, computed, wrapped
@@ -16,6 +18,7 @@ from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import (
     Alu,
     Atomic,
+    Branch,
     Immediate,
     Label,
     Load,
@@ -26,7 +29,7 @@ from gpudiy.litmus.instruction import (
     guard_of,
     operands_of,
 )
-from gpudiy.litmus.test import Test
+from gpudiy.litmus.test import Test, Thread
 
 SAMPLES = 64
 SMALL = (0, 1, 2, 3, -1)
@@ -38,6 +41,38 @@ def known_result(test: Test, thread: int) -> tuple[str, int] | None:
     if not any(isinstance(instruction, (Alu, SetPredicate)) for instruction in test.threads[thread]):
         return None
     return _Trial(test, thread).found()
+
+
+def needless_branch(thread: Thread) -> bool:
+    """Whether both ways of a branch, or of two guards, come to the same, so that a compiler may leave it out."""
+    labels = {each.name: place for place, each in enumerate(thread) if isinstance(each, Label)}
+    return any(_opposite(one, other) for one, other in pairwise(thread)) or any(
+        _same_both_ways(thread, place + 1, labels[branch.target], labels)
+        for place, branch in enumerate(thread)
+        if isinstance(branch, Branch) and branch.guard is not None
+    )
+
+
+def _opposite(one: Any, other: Any) -> bool:
+    """Whether these are one instruction, under a guard and under its opposite."""
+    here, there = guard_of(one), guard_of(other)
+    if here is None or there is None or here.predicate != there.predicate or here.negated == there.negated:
+        return False
+    return bool(replace(one, guard=None) == replace(other, guard=None))
+
+
+def _same_both_ways(thread: Thread, start: int, target: int, labels: dict[str, int]) -> bool:
+    """Whether what a forward branch jumps over is nothing, or is what stands at its target up to where they join."""
+    over = [each for each in thread[start:target] if not isinstance(each, Label)]
+    if target < start:
+        return False
+    if not over:
+        return True
+    last = over[-1]
+    if not isinstance(last, Branch) or last.guard is not None:
+        return False
+    there = [each for each in thread[target : labels[last.target]] if not isinstance(each, Label)]
+    return there == over[:-1]
 
 
 @dataclass(slots=True)

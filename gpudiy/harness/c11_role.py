@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gpudiy.harness.c11_folding import known_result
+from gpudiy.harness.c11_folding import known_result, needless_branch
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister
 from gpudiy.litmus.flow import memory_uses
@@ -109,6 +109,8 @@ def obstacle(test: Test) -> str | None:
             found = _obstacle(instruction)
             if found is not None:
                 return f"P{number}: {found}"
+        if needless_branch(thread):
+            return f"P{number}: a C compiler sees both ways of a branch do the same, so the dependency would be gone"
         known = known_result(test, number)
         if known is not None:
             operation, value = known

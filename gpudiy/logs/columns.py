@@ -17,7 +17,7 @@ from gpudiy.logs.record import Ending, Liveness, Record
 from gpudiy.logs.switches import incantation_label
 
 Pairs = tuple[tuple[str, str], ...]
-LIVENESS = ("meetings", "timeouts", "overlaps", "stress_accesses")
+LIVENESS = ("meetings", "timeouts", "overlaps", "stress_accesses", "discarded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ SCHEMA = (
         "overlaps", "optional", "runs of `meet_every` instances whose threads were all seen running at the same time"
     ),
     Column("stress_accesses", "optional", "accesses made by stressing threads"),
+    Column("discarded", "optional", "instances thrown away, and counted nowhere, since a loop of theirs did not end"),
     Column("reason", "text", "in words, where the ending needs them"),
     Column("tool", "category", "what made the record, with its version"),
     Column("source", "category", "where published counts come from"),

@@ -198,6 +198,7 @@ def _added(alive: list[Liveness]) -> Liveness:
         sum(entry.timeouts for entry in alive),
         sum(entry.overlaps for entry in alive),
         sum(entry.stress_accesses for entry in alive),
+        sum(entry.discarded for entry in alive),
     )
 
 

@@ -184,3 +184,12 @@ def test_the_worker_is_gone_afterwards() -> None:
         process = runner._worker._process
         assert process is not None and process.poll() is None
     assert process.poll() == 0
+
+
+def test_a_slow_simulated_device_gives_the_same_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long chunks take decides how large the next one is, but never where a seed promises the same outcomes."""
+    tests = [fake_test("SB")]
+    quick = run_tests(tests, "sim:kepler", RunSettings(200_000, seed=3))
+    monkeypatch.setattr("gpudiy.devices.runner.SLOW_CHUNK", 0.0)
+    slow = run_tests(tests, "sim:kepler", RunSettings(200_000, seed=3))
+    assert slow[0].histogram == quick[0].histogram

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.litmus.arithmetic import shown, wrapped
 from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.unrolled import Step, unrolled
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.arithmetic import shown, wrapped
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (

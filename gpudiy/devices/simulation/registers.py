@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpudiy.litmus.arithmetic import compared, computed, wrapped
 from gpudiy.devices.simulation.event import Event
 from gpudiy.devices.simulation.program import Program
+from gpudiy.litmus.arithmetic import compared, computed, wrapped
 from gpudiy.litmus.instruction import (
     Alu,
     Atomic,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpudiy.litmus.arithmetic import CannotCompute, modified, wrapped
 from gpudiy.devices.simulation.event import Event, Kind
 from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
 from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
+from gpudiy.litmus.arithmetic import CannotCompute, modified, wrapped
 from gpudiy.litmus.condition import FinalRegister, Observable, Value
 from gpudiy.litmus.instruction import (
     Atomic,
