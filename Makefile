@@ -46,6 +46,8 @@ bench: $(READY)
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/build.py
 	$(BIN)/python bench/locks.py
+	$(BIN)/python bench/simulated.py
+	$(BIN)/python bench/campaign.py
 
 clean:
 	rm -rf $(VENV) out build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,7 +12,8 @@ from gpudiy.litmus.test import Test
 
 MAGIC = b"\x7fELF"
 CUDA_MACHINE = 190
-TEXT_SUFFIX = "_text"  # the test of the function `play` is the array `play_text`
+TEXT_SUFFIX = "_text"  # the test of the function `play` is the array `play_text`, if it is alone
+TESTS = "gpudiy_tests"  # or all are in this array, each behind the name of its function and ended by a zero
 NOBITS = 8
 OBJECT = 1
 NEW_FLAGS_FROM = 8  # this ABI version moved the architecture in the flags of the header
@@ -27,10 +28,10 @@ class BinaryError(LitmusError):
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    """The architecture of a cubin, and its tests by the name of the function that plays each."""
+    """The architecture of a cubin, and its tests by the name of the function that plays them."""
 
     architecture: str
-    tests: dict[str, Test]
+    tests: dict[str, list[Test]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,10 @@ def read_binary(data: bytes, path: str = "<binary>") -> Binary:
     if not is_cubin(data):
         raise BinaryError("this is no cubin", path=path)
     try:
-        return Binary(_architecture(data), dict(_tests(data)))
+        tests: dict[str, list[Test]] = {}
+        for function, text in _texts(data):
+            tests.setdefault(function, []).append(read_test(text, f"{path} ({function})"))
+        return Binary(_architecture(data), tests)
     except (struct.error, IndexError, ValueError, UnicodeDecodeError):
         raise BinaryError("this cubin is damaged: its tables lead outside of it", path=path) from None
 
@@ -72,7 +76,18 @@ def _sections(data: bytes) -> list[_Section]:
     return [_Section(_string(data, strings[4] + entry[0]), entry[1], entry[4], entry[5], entry[6]) for entry in raw]
 
 
-def _tests(data: bytes) -> Iterator[tuple[str, Test]]:
+def _texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Names of functions, and texts of the tests they play."""
+    for name, array in _arrays(data):
+        if name == TESTS:
+            for entry in filter(None, array.decode("utf-8").split("\0")):
+                function, _, text = entry.partition("\n")
+                yield function, text
+        elif name.endswith(TEXT_SUFFIX):
+            yield name.removesuffix(TEXT_SUFFIX), array.rstrip(b"\0").decode("utf-8")
+
+
+def _arrays(data: bytes) -> Iterator[tuple[str, bytes]]:
     sections = _sections(data)
     for table in sections:
         if table.name != ".symtab":
@@ -82,13 +97,10 @@ def _tests(data: bytes) -> Iterator[tuple[str, Test]]:
             name_at, info, _, section, value, size = SYMBOL.unpack_from(data, offset)
             if info & 15 != OBJECT or not 0 < section < len(sections) or sections[section].type == NOBITS:
                 continue
-            name = _string(data, strings.offset + name_at)
-            if name.endswith(TEXT_SUFFIX):
-                start = sections[section].offset + value
-                if start + size > len(data):
-                    raise ValueError
-                text = data[start : start + size].rstrip(b"\0").decode("utf-8")
-                yield name.removesuffix(TEXT_SUFFIX), read_test(text, name)
+            start = sections[section].offset + value
+            if start + size > len(data):
+                raise ValueError
+            yield _string(data, strings.offset + name_at), data[start : start + size]
 
 
 def _string(data: bytes, start: int) -> str:

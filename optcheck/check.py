@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpudiy.litmus.access import Access
@@ -30,41 +30,61 @@ def check_kernels(
 
     The architecture is that of the listing unless one is given. Raises `SassError` where the listing cannot be read.
     """
-    return check_functions(read_listing(text, path), tests, architecture)
+    return check_functions(read_listing(text, path), {name: (test,) for name, test in tests.items()}, architecture)
 
 
 def check_functions(
-    functions: Iterable[SassFunction], tests: Mapping[str, Test], architecture: str = ""
+    functions: Iterable[SassFunction], tests: Mapping[str, Sequence[Test]], architecture: str = ""
 ) -> Iterator[Check]:
+    """A verdict on every test of every function: tests that differ in their scope trees alone can share one."""
     left = dict(tests)
-    unchanged: dict[object, Check] = {}  # tests that differ in their scope trees alone have the same code
+    known = _Known(architecture)
     for function in functions:
-        test = left.pop(function.name, None)
-        key = _code_of(function, test)
-        same = unchanged.get(key)
-        if same is not None and test is not None:
-            yield replace(same, kernel=function.name, test=test.name, clusters=_moved(same.clusters, function))
+        played = left.pop(function.name, None)
+        if played is not None:
+            yield from known.checks(function, played)
             continue
-        check = check_function(function, test, architecture) or check_stress(function)
+        check = check_literals(function, architecture) or check_stress(function)
         if check is not None:
-            if check.verdict is Verdict.UNCHANGED:
-                unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1))
             yield check
-    for name, test in left.items():
+    for name, test in ((name, test) for name, lost in left.items() for test in lost):
         missing = Finding(Verdict.UNVERIFIABLE, f"there is no kernel {name} in the listing")
         yield Check(name, Verdict.UNVERIFIABLE, (missing,), test=test.name)
 
 
-def _code_of(function: SassFunction, test: Test | None) -> object:
+class _Known:
+    """Verdicts that are known already: of the same code, or of a test with the same threads in the same function."""
+
+    def __init__(self, architecture: str) -> None:
+        self.architecture = architecture
+        self.unchanged: dict[object, tuple[Check, Specification]] = {}  # specifications live on: keys have their ids
+
+    def checks(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
+        code = _code_of(function)
+        changed: dict[object, Check] = {}  # findings show lines of this function and of the threads of a test
+        for test in tests:
+            specification = specify(test)
+            key = (code, specification.problem, tuple(map(id, specification.threads)))
+            if key in self.unchanged:
+                same = self.unchanged[key][0]
+                yield replace(same, kernel=function.name, test=test.name, clusters=_moved(same.clusters, function))
+                continue
+            shown = (test.threads, *key)
+            if shown not in changed:
+                changed[shown] = check_test(function, test, specification, self.architecture)
+            check = replace(changed[shown], test=test.name)
+            if check.verdict is Verdict.UNCHANGED:
+                self.unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1)), specification
+            yield check
+
+
+def _code_of(function: SassFunction) -> object:
     """What a verdict depends on: instructions are one object each, and places are counted from the start."""
-    if test is None:
-        return function.name
     start = function.lines[0]
     return (
         tuple(map(id, function.instructions)),
-        tuple(line - start for line in function.lines),
+        tuple([line - start for line in function.lines]),
         tuple((index, tuple(function.targets_of(index) or ())) for index in function.named_targets),
-        specify(test),
     )
 
 
@@ -83,35 +103,37 @@ def _moved(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1)
     )
 
 
-def check_function(function: SassFunction, test: Test | None = None, architecture: str = "") -> Check | None:
-    """The verdict on one function; None for one without a test and without literals."""
-    architecture = architecture or function.architecture
-    if test is not None:
-        specification = specify(test)
-        if specification.problem:
-            return _unverifiable(function, architecture, test, specification.problem)
-    elif not function.literals:
+def check_test(function: SassFunction, test: Test, specification: Specification, architecture: str = "") -> Check:
+    """The verdict on the function that a test became."""
+    if specification.problem:
+        finding = Finding(Verdict.UNVERIFIABLE, specification.problem)
+        architecture = architecture or function.architecture
+        return Check(function.name, Verdict.UNVERIFIABLE, (finding,), (), architecture, test.name)
+    values = Values(Graph(function))
+    return _compared(values, find_clusters(values), specification, architecture, test)
+
+
+def check_literals(function: SassFunction, architecture: str = "") -> Check | None:
+    """The verdict on a function whose test nobody knows; None for one without literals."""
+    if not function.literals:
         return None
     values = Values(Graph(function))
     clusters = find_clusters(values)
-    if test is None:
-        if not clusters:
-            return None
-        specification = _spelt_out(clusters)
+    return _compared(values, clusters, _spelt_out(clusters), architecture) if clusters else None
+
+
+def _compared(
+    values: Values,
+    clusters: list[tuple[Anchor, ...]],
+    specification: Specification,
+    architecture: str,
+    test: Test | None = None,
+) -> Check:
+    function = values.graph.function
+    architecture = architecture or function.architecture
     findings, shown = _compare(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
-    return Check(
-        function.name,
-        strongest(findings),
-        tuple(findings),
-        tuple(shown),
-        architecture,
-        test.name if test is not None else "",
-    )
-
-
-def _unverifiable(function: SassFunction, architecture: str, test: Test, why: str) -> Check:
-    finding = Finding(Verdict.UNVERIFIABLE, why)
-    return Check(function.name, Verdict.UNVERIFIABLE, (finding,), (), architecture, test.name)
+    name = test.name if test is not None else ""
+    return Check(function.name, strongest(findings), tuple(findings), tuple(shown), architecture, name)
 
 
 def _compare(

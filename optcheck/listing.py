@@ -58,14 +58,15 @@ class SassFunction:
     lines: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     named_targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    _targets: dict[int, list[int] | None] = field(default_factory=dict, repr=False, compare=False)
 
     def targets_of(self, index: int) -> list[int] | None:
         """Where the branch at `index` may go."""
-        named = self.named_targets.get(index)
-        if named is None:
-            return None
-        found = [self._place(name) for name in named]
-        return [place for place in found if place is not None]
+        if index not in self._targets:
+            named = self.named_targets.get(index)
+            places = None if named is None else [self._place(name) for name in named]
+            self._targets[index] = None if places is None else [place for place in places if place is not None]
+        return self._targets[index]
 
     def _place(self, name: str) -> int | None:
         if not name.startswith("0x"):

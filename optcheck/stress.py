@@ -5,6 +5,8 @@ A stressing function stores values that carry the number of their pattern; see `
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from optcheck.graph import Graph
 from optcheck.listing import SassFunction
 from optcheck.literal import stress_pattern
@@ -12,6 +14,7 @@ from optcheck.sass import Touch
 from optcheck.values import Values
 from optcheck.verdict import Check, Finding, Verdict
 
+CALLS = frozenset({"CALL", "JCAL", "CAL"})
 PATTERNS = {0: ("store", "store"), 1: ("store", "load"), 2: ("load", "store"), 3: ("load", "load")}
 
 
@@ -27,6 +30,36 @@ def check_stress(function: SassFunction) -> Check | None:
     )
     verdict = Verdict.REMOVED if findings else Verdict.UNCHANGED
     return Check(function.name, verdict, findings, architecture=function.architecture)
+
+
+def check_harness(functions: Sequence[SassFunction], kernel: str, ways: Iterable[str]) -> tuple[Finding, ...]:
+    """What is wrong with the stress of a whole harness.
+
+    `kernel` is what the names of its kernels begin with; each must call functions with the names `ways` in theirs, and
+    these the function with the loops.
+    """
+    checks = {function.name: check for function in functions if (check := check_stress(function)) is not None}
+    if not checks:
+        return (Finding(Verdict.REMOVED, "no loop that stresses memory is in the binary"),)
+    findings = [finding for check in checks.values() for finding in check.findings]
+    calls = {function.name: _called(function) for function in functions}
+    kernels = [name for name in calls if name.startswith(kernel)]
+    if not kernels:
+        findings.append(Finding(Verdict.UNVERIFIABLE, f"there is no kernel {kernel} in the binary"))
+    for name, way in ((name, way) for name in kernels for way in ways):
+        if not any(way in called and calls.get(called, set()) & set(checks) for called in calls[name]):
+            findings.append(Finding(Verdict.REMOVED, f"{name} does not stress memory by way of {way}"))
+    return tuple(findings)
+
+
+def _called(function: SassFunction) -> set[str]:
+    """The names of the functions that a function calls."""
+    return {
+        name
+        for index, names in function.named_targets.items()
+        if function.instructions[index].opcode in CALLS
+        for name in names
+    }
 
 
 def stress_patterns(function: SassFunction) -> frozenset[int]:

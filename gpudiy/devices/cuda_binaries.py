@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from gpudiy.devices.device import DeviceError
 from gpudiy.harness.build import Outcome, build, toolchain_folder
-from gpudiy.harness.built import UNCHANGED
 from gpudiy.harness.cache import default_folder
 from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import assembler_for
@@ -69,8 +68,9 @@ class Binaries:
             return DeviceError(outcome.problem, Ending.BUILD_FAILED)
         if entry.obstacle:
             return DeviceError(entry.obstacle, Ending.NOT_RUNNABLE)
-        if entry.verdict != UNCHANGED:
-            return DeviceError(f"optcheck: {entry.verdict}: {entry.explanation}", Ending.REFUSED)
+        if entry.refusal:
+            said = f": {entry.explanation}" if entry.explanation else ""
+            return DeviceError(f"{entry.refusal}{said}", Ending.REFUSED)
         if entry.object not in self._cubins:
             path = toolchain_folder(default_folder(), architecture) / f"{entry.object}.cubin"
             self._cubins[entry.object] = path.read_bytes()

@@ -15,14 +15,15 @@ from pathlib import Path
 
 from gpudiy.harness.cache import Cache, Entry
 from gpudiy.harness.checking import check_cubin, checker_version
-from gpudiy.harness.module import PlayPtx, Rejected, assembler_for
+from gpudiy.harness.module import PlayPtx, Rejected, RejectedPlays, assembler_for
 from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import NotRunnable, templates_hash
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
 from gpudiy.litmus.reader import Piece
+from gpudiy.litmus.test import Test
 
-BATCH = int(os.environ.get("GPUDIY_BATCH", "500"))  # tests of a module
+BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests of a module: the more, the more share their code
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,90 +69,103 @@ def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[
     """Build one module of these tests and keep it in the cache."""
     assembler_for(architecture).folder = store
     outcomes: list[Outcome] = []
-    plays: dict[str, tuple[Piece, PlayPtx]] = {}
-    same: list[tuple[Piece, PlayPtx]] = []
     entries: list[Entry] = []
+    meant: dict[str, _Meant] = {}
     for piece in batch:
         test = piece.read()
         if isinstance(test, LitmusError):
             outcomes.append(Outcome(piece, problem=str(test), bad_input=True))
             continue
-        try:
-            play = PlayPtx.of(test)
-        except NotRunnable as problem:
-            entries.append(
-                Entry(source_hash(piece), test.name, content_hash(test), architecture, obstacle=str(problem))
-            )
+        meaning = content_hash(test)
+        if meaning in meant:
+            meant[meaning].tests.append((piece, test))
             continue
-        if play.name in plays:
-            same.append((piece, play))
-        else:
-            plays[play.name] = (piece, play)
-    cubin = _compiled(plays, architecture, outcomes)
-    left = [*plays.values(), *((piece, play) for piece, play in same if play.name in plays)]
-    verdicts = check_cubin(cubin, [play for _, play in plays.values()], architecture) if cubin else {}
-    numbers = {name: number for number, name in enumerate(plays)}
-    for piece, play in left:
-        verdict, explanation = verdicts[play.name]
-        entries.append(
-            Entry(
-                source_hash(piece),
-                play.test.name,
-                play.name.removeprefix("play_"),
-                architecture,
-                "",
-                play.name,
-                numbers[play.name],
-                play.constants,
-                verdict,
-                explanation,
-            )
-        )
+        try:
+            meant[meaning] = _Meant(PlayPtx.of(test), [(piece, test)])
+        except NotRunnable as problem:
+            entries.append(Entry(source_hash(piece), test.name, meaning, architecture, obstacle=str(problem)))
+    cubin = _compiled(meant, architecture, outcomes)
+    if cubin:
+        entries += _checked(cubin, meant, architecture)
     kept = {entry.source: entry for entry in _cache(store).store(cubin, entries)} if entries else {}
     outcomes += (Outcome(piece, kept[found]) for piece in batch if (found := source_hash(piece)) in kept)
     return outcomes
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """What a test means as code, and the tests that mean it: names may differ."""
+
+    play: PlayPtx
+    tests: list[tuple[Piece, Test]]
+
+
+def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[Entry]:
+    """The tests of a cubin, with the verdicts on them."""
+    found = check_cubin(cubin, [one.play for one in meant.values()], architecture)
+    for number, (meaning, one, verdict) in enumerate(zip(meant, meant.values(), found.verdicts, strict=True)):
+        for piece, test in one.tests:
+            yield Entry(
+                source_hash(piece),
+                test.name,
+                meaning,
+                architecture,
+                play=one.play.name,
+                number=number,
+                constants=one.play.constants,
+                verdict=verdict[0],
+                explanation=verdict[1],
+                stress=found.stress,
+            )
 
 
 def source_hash(piece: Piece) -> str:
     return sha256(piece.text.encode()).hexdigest()[:32]
 
 
-def _compiled(plays: dict[str, tuple[Piece, PlayPtx]], architecture: str, outcomes: list[Outcome]) -> bytes:
-    """The cubin of the plays; those that the compiler rejects are taken out and told."""
-    while plays:
+def _compiled(meant: dict[str, _Meant], architecture: str, outcomes: list[Outcome]) -> bytes:
+    """The cubin of the tests; those that the compiler rejects are taken out and told."""
+    while meant:
         try:
-            return assembler_for(architecture).compile([play for _, play in plays.values()])
-        except Rejected as rejected:
-            piece, _ = plays.pop(rejected.play.name)
-            outcomes.append(Outcome(piece, problem=str(located(piece, rejected)), bad_input=True))
+            return assembler_for(architecture).compile([one.play for one in meant.values()])
+        except RejectedPlays as error:
+            for meaning, one in list(meant.items()):
+                rejected = error.rejected.get(one.play.name)
+                if rejected is not None:
+                    del meant[meaning]
+                    outcomes += (
+                        Outcome(piece, problem=str(located(piece, test, rejected)), bad_input=True)
+                        for piece, test in one.tests
+                    )
         except CompileError as error:
-            if len(plays) == 1:
-                piece, play = plays.popitem()[1]
-                outcomes.append(Outcome(piece, problem=f"{piece.path}: error: {play.test.name}: {error.log}"))
-                return b""
-            _without_culprits(plays, architecture, outcomes)
+            if len(meant) == 1:
+                outcomes += _failed(meant.popitem()[1], error.log)
+            else:
+                _without_culprits(meant, architecture, outcomes)
     return b""
 
 
-def _without_culprits(plays: dict[str, tuple[Piece, PlayPtx]], architecture: str, outcomes: list[Outcome]) -> None:
+def _without_culprits(meant: dict[str, _Meant], architecture: str, outcomes: list[Outcome]) -> None:
     """Take out every test that does not compile on its own; one at least there is, or all of them go."""
-    before = len(plays)
-    for name, (piece, play) in list(plays.items()):
-        alone = {name: (piece, play)}
+    before = len(meant)
+    for meaning, one in list(meant.items()):
+        alone = {meaning: one}
         _compiled(alone, architecture, outcomes)
         if not alone:
-            del plays[name]
-    if len(plays) == before:
-        for piece, play in plays.values():
-            outcomes.append(
-                Outcome(piece, problem=f"{piece.path}: error: {play.test.name}: does not compile with others")
-            )
-        plays.clear()
+            del meant[meaning]
+    if len(meant) == before:
+        for one in meant.values():
+            outcomes += _failed(one, "does not compile with others")
+        meant.clear()
 
 
-def located(piece: Piece, rejected: Rejected) -> LitmusError:
+def _failed(one: _Meant, why: str) -> list[Outcome]:
+    return [Outcome(piece, problem=f"{piece.path}: error: {test.name}: {why}") for piece, test in one.tests]
+
+
+def located(piece: Piece, test: Test, rejected: Rejected) -> LitmusError:
     """The compiler's message with the place of the instruction it means."""
-    message = f"{rejected.play.test.name}: the compiler rejects this: {rejected.message}"
+    message = f"{test.name}: the compiler rejects this: {rejected.message}"
     place = Place("test") if rejected.index is None else Place("instruction", (rejected.thread, rejected.index))
     return piece.objected(InvalidTest(message, place))
 

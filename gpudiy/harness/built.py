@@ -10,7 +10,6 @@ from pathlib import Path
 from gpudiy.harness.cache import Entry, write_bytes
 
 INDEX = "index.jsonl"
-UNCHANGED = "unchanged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +30,12 @@ class Built:
     optcheck: str
     optcheck_text: str
     reason: str = ""
+    stress: str = ""  # what is wrong with the stress of the harness, if something is
 
 
 def handed_on(entry: Entry, keep_optimised: bool) -> Built:
     """What the index says of a test; one that optcheck does not find unchanged is refused unless told otherwise."""
-    reason = entry.obstacle
-    if not reason and entry.verdict != UNCHANGED and not keep_optimised:
-        reason = f"optcheck: {entry.verdict}"
+    reason = entry.obstacle or ("" if keep_optimised else entry.refusal)
     return Built(
         entry.test,
         entry.hash,
@@ -50,6 +48,7 @@ def handed_on(entry: Entry, keep_optimised: bool) -> Built:
         entry.verdict,
         entry.explanation,
         reason,
+        entry.stress,
     )
 
 

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+UNCHANGED = "unchanged"
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -30,6 +32,16 @@ class Entry:
     verdict: str = ""
     explanation: str = ""
     obstacle: str = ""  # why there is no code for it
+    stress: str = ""  # what is wrong with the stress of the harness around it
+
+    @property
+    def refusal(self) -> str:
+        """Why the binary is not the test that was asked for, if it is not."""
+        if self.obstacle:
+            return ""
+        if self.verdict != UNCHANGED:
+            return f"optcheck: {self.verdict}"
+        return f"stress: {self.stress}" if self.stress else ""
 
 
 def default_folder() -> Path:

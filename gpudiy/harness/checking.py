@@ -5,42 +5,66 @@ from __future__ import annotations
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 
 from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import PlayPtx
-from optcheck.check import check_kernels
+from gpudiy.litmus.test import Test
+from optcheck.check import check_functions
 from optcheck.disassembler import ToolError, find_tool
-from optcheck.verdict import Check
+from optcheck.listing import read_listing
+from optcheck.stress import check_harness
+from optcheck.verdict import Check, Finding
 
-Verdicts = dict[str, tuple[str, str]]
-
-
-SECTION = re.compile(r"^\s*\.section\s+\.text\.", re.MULTILINE)
-
-
-def check_cubin(cubin: bytes, plays: Sequence[PlayPtx], architecture: str) -> Verdicts:
-    """The verdict on every play and what it rests on, by name."""
-    tests = {play.name: play.test for play in plays}
-    listing = only_tests(disassembled(cubin))
-    checks = {check.kernel: check for check in check_kernels(listing, tests, architecture)}
-    return {name: (str(checks[name].verdict), explanation(checks[name])) for name in tests}
+SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)", re.MULTILINE)
+PLAYS = re.compile("play_")  # the functions that play tests
+KERNEL = "run"
+STRESSING = ("only_stress", "stress_before")  # what the kernel calls for stress, and for stress before a round
+STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 
 
-def only_tests(listing: str) -> str:
-    """The listing without the kernels, which are the same in every module and do not belong to a test."""
-    starts = [found.start() for found in SECTION.finditer(listing)]
-    head = listing[: starts[0]] if starts else listing
-    sections = [listing[start:end] for start, end in pairwise((*starts, len(listing)))]
-    wanted = (text for text in sections if (found := SECTION.match(text)) and text.startswith("play_", found.end()))
+@dataclass(frozen=True, slots=True)
+class CubinCheck:
+    """The verdict on every test of a cubin, in order, with what it rests on; and what is wrong with its stress."""
+
+    verdicts: tuple[tuple[str, str], ...]
+    stress: str = ""
+
+
+def check_cubin(cubin: bytes, plays: Sequence[PlayPtx], architecture: str) -> CubinCheck:
+    listing = disassembled(cubin)
+    tests: dict[str, list[Test]] = {}
+    for play in plays:
+        tests.setdefault(play.name, []).append(play.test)
+    found: dict[str, deque[Check]] = {}
+    for check in check_functions(read_listing(only(listing, PLAYS)), tests, architecture):
+        found.setdefault(check.kernel, deque()).append(check)
+    checks = [found[play.name].popleft() for play in plays]  # those of one function come in the order of its tests
+    return CubinCheck(
+        tuple((str(check.verdict), explanation(check.findings)) for check in checks), checked_stress(listing)
+    )
+
+
+def checked_stress(listing: str) -> str:
+    """What is wrong with the stress of the harness in a cubin, if something is."""
+    return explanation(check_harness(read_listing(only(listing, STRESS)), KERNEL, STRESSING))
+
+
+def only(listing: str, names: re.Pattern[str]) -> str:
+    """The functions of a listing whose names begin so."""
+    found = list(SECTION.finditer(listing))
+    head = listing[: found[0].start()] if found else listing
+    ends = [section.start() for section in found[1:]] + [len(listing)]
+    wanted = (listing[one.start() : end] for one, end in zip(found, ends, strict=True) if names.match(one[1]))
     return head + "".join(wanted)
 
 
-def explanation(check: Check) -> str:
-    return "\n".join(finding.explanation for finding in check.findings)
+def explanation(findings: Iterable[Finding]) -> str:
+    return "\n".join(finding.explanation for finding in findings)
 
 
 def disassembled(cubin: bytes) -> str:

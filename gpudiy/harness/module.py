@@ -7,9 +7,11 @@ linked to the plays of the batch.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import struct
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -19,9 +21,10 @@ from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
 from gpudiy.harness.ptx_role import PtxRole
 from gpudiy.harness.shape import Shape, obstacle_of_shape, shape_of
 from gpudiy.harness.skeleton import OPTIONS, Signature, Skeleton, compile_skeletons, ptx_header, signature
-from gpudiy.harness.source import Dialect, NotRunnable, constants_of, play_name, prelude, ptx_blocks, run_kernel
+from gpudiy.harness.source import Dialect, NotRunnable, constants_of, prelude, ptx_blocks, run_kernel
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
+from optcheck.binary import TESTS
 
 CLUSTER_ARCHITECTURE = 90  # sm_90 and later have clusters
 CLUSTERS = (2, 3, 4)  # CTAs of a cluster that there is a kernel for
@@ -31,7 +34,7 @@ ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
 @dataclass(frozen=True, slots=True)
 class PlayPtx:
-    """A test on its way to a module."""
+    """A test on its way to a module; `name` is that of its function, which tests with the same code share."""
 
     test: Test
     shape: Shape
@@ -48,18 +51,39 @@ class PlayPtx:
         if found is not None:
             raise NotRunnable(found)
         blocks = tuple(ptx_blocks(test))
-        return PlayPtx(test, shape, play_name(test), blocks, constants_of(blocks), signature(test, shape, blocks))
+        seen = signature(test, shape, blocks)
+        return PlayPtx(test, shape, _code_name(seen, blocks), blocks, constants_of(blocks), seen)
 
 
-class Rejected(Exception):
-    """The assembler rejects one test: its message, and the instruction it means, if it is one of the test's."""
+def _code_name(signature: Signature, blocks: Sequence[PtxRole]) -> str:
+    """A name for all that makes the code of a play what it is."""
+    digest = sha256(_signature_text(signature).encode())
+    for block in blocks:
+        digest.update(b"\0")
+        digest.update("\n".join([line.text for line in block.lines]).encode())
+    return f"play_{digest.hexdigest()[:32]}"
 
-    def __init__(self, play: PlayPtx, message: str, thread: int | None = None, index: int | None = None) -> None:
-        super().__init__(message)
-        self.play = play
-        self.message = message
-        self.thread = thread
-        self.index = index
+
+@lru_cache(1 << 12)
+def _signature_text(signature: Signature) -> str:
+    return repr(signature)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """What the assembler says against the code of a play, and the instruction it means, if it is one of the test's."""
+
+    message: str
+    thread: int | None = None
+    index: int | None = None
+
+
+class RejectedPlays(Exception):
+    """The assembler rejects some plays, named here; what it thinks of the others nobody knows yet."""
+
+    def __init__(self, rejected: dict[str, Rejected]) -> None:
+        super().__init__("\n".join(one.message for one in rejected.values()))
+        self.rejected = rejected
 
 
 class Assembler:
@@ -79,28 +103,34 @@ class Assembler:
         return f"{self.compiler.version}, {self.linker.version}"
 
     def compile(self, plays: Sequence[PlayPtx]) -> bytes:
-        """The cubin of a module with these tests in this order; raises `Rejected` for the first that is at fault."""
+        """The cubin of a module with these tests in this order; raises `RejectedPlays`."""
         ptx = self.ptx(plays)
         try:
             return self.linker.link([ptx.encode(), self.kernels], self.architecture)
         except CompileError as error:
-            raise self._rejected(plays, ptx, error.log) from None
+            raise self._rejected(plays, error.log) from None
 
     def ptx(self, plays: Sequence[PlayPtx]) -> str:
-        """The PTX of the plays, their texts and their table."""
+        """The PTX of the plays, one for all tests that share it, the texts of the tests, and the table of both."""
         missing = {play.signature: play for play in plays if play.signature not in self.skeletons}
         self.skeletons |= compile_skeletons(
             ((found, play.test, play.shape, play.blocks) for found, play in missing.items()),
             self.compiler,
             self.architecture,
         )
-        parts = [self.header]
-        for number, play in enumerate(plays):
-            parts.append(self.skeletons[play.signature].filled(play.name, number, play.blocks))
-            parts.append(_text_array(play))
         table = ", ".join(play.name for play in plays)
-        parts.append(f".visible .global .align 8 .u64 plays[{len(plays)}] = {{{table}}};\n")
-        return "".join(parts)
+        return "".join(
+            (
+                self.header,
+                *(text for _, text in self._functions(plays)),
+                _texts(plays),
+                f".visible .global .align 8 .u64 plays[{len(plays)}] = {{{table}}};\n",
+            )
+        )
+
+    def _functions(self, plays: Sequence[PlayPtx]) -> Iterator[tuple[PlayPtx, str]]:
+        for number, play in enumerate({play.name: play for play in plays}.values()):
+            yield play, self.skeletons[play.signature].filled(play.name, number, play.blocks)
 
     @property
     def header(self) -> str:
@@ -123,21 +153,24 @@ class Assembler:
         source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA, clusters)
         return self.compiler.compile(source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu")
 
-    def _rejected(self, plays: Sequence[PlayPtx], ptx: str, log: str) -> Exception:
-        """Whose fault an error is: the line of the PTX tells the test, the thread and the instruction."""
-        found = ERROR_LINE.search(log)
-        if found is None:
-            return CompileError(log)
-        line = self.header.count("\n") + 1
-        for number, play in enumerate(plays):
-            text = self.skeletons[play.signature].filled(play.name, number, play.blocks)
-            if int(found[1]) < line + text.count("\n"):
-                thread, index = self._instruction(play, text, int(found[1]) - line)
-                return Rejected(play, found[2].strip(), thread, index)
-            line += text.count("\n") + 1
-        return CompileError(log)
+    def _rejected(self, plays: Sequence[PlayPtx], log: str) -> Exception:
+        """Whose fault errors are: the line of the PTX tells the play, the thread and the instruction."""
+        messages: dict[int, str] = {}
+        for found in ERROR_LINE.finditer(log):
+            messages.setdefault(int(found[1]), found[2].strip())
+        rejected: dict[str, Rejected] = {}
+        start = self.header.count("\n") + 1
+        wrong = deque(sorted(messages))
+        for play, text in self._functions(plays):
+            end = start + text.count("\n")
+            while wrong and wrong[0] < end:
+                line = wrong.popleft()
+                if line >= start and play.name not in rejected:
+                    rejected[play.name] = Rejected(messages[line], *self._instruction(play, line - start))
+            start = end
+        return RejectedPlays(rejected) if rejected else CompileError(log)
 
-    def _instruction(self, play: PlayPtx, text: str, line: int) -> tuple[int | None, int | None]:
+    def _instruction(self, play: PlayPtx, line: int) -> tuple[int | None, int | None]:
         """The thread and the index of the instruction that a line of a play is."""
         skeleton = self.skeletons[play.signature]
         start = skeleton.texts[0].count("\n")
@@ -166,9 +199,11 @@ def assembler_for(architecture: str) -> Assembler:
     return Assembler(architecture)
 
 
-def _text_array(play: PlayPtx) -> str:
-    """The test itself as data, eight bytes a number, so that a binary tells what it is."""
-    data = print_test(play.test).encode() + b"\0"
-    words = [data[at : at + 8].ljust(8, b"\0") for at in range(0, len(data), 8)]
-    numbers = ",".join(str(int.from_bytes(word, "little")) for word in words)
-    return f".visible .global .align 8 .b64 {play.name}_text[{len(words)}] = {{{numbers}}};\n"
+def _texts(plays: Sequence[PlayPtx]) -> str:
+    """The tests themselves as data, eight bytes a number, so that a binary tells what it is.
+
+    One array for all of them: the assembler takes it many times as fast as one each.
+    """
+    data = b"".join(f"{play.name}\n{print_test(play.test)}\0".encode() for play in plays)
+    words = struct.unpack(f"<{-(-len(data) // 8)}Q", data.ljust(-(-len(data) // 8) * 8, b"\0"))
+    return f".visible .global .align 8 .b64 {TESTS}[{len(words)}] = {{{','.join(map(str, words))}}};\n"

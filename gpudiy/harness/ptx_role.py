@@ -13,11 +13,13 @@ the constant into the literal.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from gpudiy.litmus.access import Order, Proxy, ScalarType, Space
-from gpudiy.litmus.condition import AddressOf, FinalRegister
+from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable
 from gpudiy.litmus.instruction import (
     Address,
     Alu,
@@ -44,7 +46,8 @@ from gpudiy.litmus.instruction import (
     guard_of,
 )
 from gpudiy.litmus.instruction_text import instruction_text, number_text, operand_text
-from gpudiy.litmus.test import RegisterDeclaration, Test
+from gpudiy.litmus.memory_map import MemoryMap
+from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
 from optcheck.literal import Literal, type_number
 from optcheck.specification import access_spaces
 
@@ -112,25 +115,58 @@ class PtxRole:
         return tuple(entry.value for entry in self.inputs if entry.kind is InputKind.VALUE)
 
 
+@dataclass(frozen=True, slots=True)
+class _Thread:
+    """All of a test that the block of one of its threads depends on; many tests share threads."""
+
+    number: int
+    instructions: Thread
+    declarations: tuple[RegisterDeclaration, ...]
+    observed: tuple[str, ...]  # registers
+    spaces: tuple[tuple[int, Space | None], ...]  # of each access
+    memory_map: MemoryMap
+
+
 def ptx_role(test: Test, thread: int) -> PtxRole:
     """The block of one thread; raises `Unrealisable`."""
-    return _Writer(test, thread).role()
+    return _role(_thread(test, thread, access_spaces(test)[thread], test.observed))
+
+
+def ptx_roles(test: Test) -> tuple[PtxRole, ...]:
+    """The blocks of all threads; raises `Unrealisable`."""
+    spaces, observed = access_spaces(test), test.observed
+    return tuple(_role(_thread(test, thread, spaces[thread], observed)) for thread in range(len(test.threads)))
+
+
+def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observed: Iterable[Observable]) -> _Thread:
+    return _Thread(
+        thread,
+        test.threads[thread],
+        test.registers_of(thread),
+        tuple(item.name for item in observed if isinstance(item, FinalRegister) and item.thread == thread),
+        tuple(spaces.items()),
+        test.memory_map,
+    )
+
+
+@lru_cache(1 << 14)
+def _role(thread: _Thread) -> PtxRole:
+    return _Writer(thread).role()
 
 
 class _Writer:
-    def __init__(self, test: Test, thread: int) -> None:
-        if test.memory_map.symbolic:
-            raise Unrealisable(thread, None, "the memory map contradicts the instructions")
-        self.test = test
-        self.thread = thread
-        self.instructions = test.threads[thread]
-        self.declarations = {declaration.name: declaration for declaration in test.registers_of(thread)}
-        self.spaces = access_spaces(test)[thread]
+    def __init__(self, thread: _Thread) -> None:
+        if thread.memory_map.symbolic:
+            raise Unrealisable(thread.number, None, "the memory map contradicts the instructions")
+        self.memory_map = thread.memory_map
+        self.thread = thread.number
+        self.instructions = thread.instructions
+        self.declarations = {declaration.name: declaration for declaration in thread.declarations}
+        self.spaces = dict(thread.spaces)
         self.names = _register_names(self.declarations)
-        observed = [item for item in test.observed if isinstance(item, FinalRegister) and item.thread == thread]
         self.outputs = tuple(
-            Output(item.name, _constraint(self.declarations[item.name].type), self.declarations[item.name].type)
-            for item in observed
+            Output(name, _constraint(self.declarations[name].type), self.declarations[name].type)
+            for name in thread.observed
         )
         self.inputs: list[Input] = []
         self.addresses: dict[str, str] = {}
@@ -182,7 +218,7 @@ class _Writer:
 
     def _address(self, variable: str) -> str:
         if variable not in self.addresses:
-            shared = self.test.memory_map.space_of(variable) is Space.SHARED
+            shared = self.memory_map.space_of(variable) is Space.SHARED
             entry = Input(InputKind.ADDRESS, "r" if shared else "l", variable=variable)
             self.addresses[variable] = self._input(entry)
         return self.addresses[variable]
@@ -358,7 +394,7 @@ class _Writer:
                 return _set_constant_predicate(name, initial, "")
             return f"mov.{type} {name},{number_text(initial)};"
         address = self._address(initial.variable)
-        shared = self.test.memory_map.space_of(initial.variable) is Space.SHARED
+        shared = self.memory_map.space_of(initial.variable) is Space.SHARED
         if shared and type.bits == 64:
             return f"cvt.u64.u32 {name},{address};"
         return f"mov.{type} {name},{address};"

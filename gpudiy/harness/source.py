@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gpudiy.harness import c11_role as c11
 from gpudiy.harness.c11_role import c11_role, variable_name
 from gpudiy.harness.host_side import BUFFERS, COUNTERS, LAUNCH_FIELDS
-from gpudiy.harness.ptx_role import InputKind, PtxRole, Unrealisable, ptx_role
+from gpudiy.harness.ptx_role import InputKind, PtxRole, Unrealisable, ptx_roles
 from gpudiy.harness.shape import CONSTANTS, Shape, obstacle_of_shape, shape_of
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import FinalRegister
@@ -334,7 +334,7 @@ def constants_of(blocks: Sequence[PtxRole]) -> tuple[int, ...]:
 
 def ptx_blocks(test: Test) -> list[PtxRole]:
     try:
-        return [ptx_role(test, thread) for thread in range(len(test.threads))]
+        return list(ptx_roles(test))
     except Unrealisable as problem:
         raise NotRunnable(f"P{problem.thread}: {problem}", problem.thread, problem.index) from None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 import pyparsing as pp
@@ -281,9 +282,13 @@ def find_token(text: str, token: str, occurrence: int = 0) -> int:
     return found[occurrence] if found else len(text) - len(text.lstrip())
 
 
+ONE_AT_A_TIME = Lock()  # the grammar learns how to call its actions while it parses: threads would disturb each other
+
+
 def _parse(grammar: pp.ParserElement, text: str) -> Any:
     try:
-        return grammar.parse_with_tabs().parse_string(text)
+        with ONE_AT_A_TIME:
+            return grammar.parse_with_tabs().parse_string(text)
     except pp.ParseBaseException as error:
         found = re.match(r"\w+|\S", text[error.loc :])
         what = error.msg[0].lower() + error.msg[1:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,10 +16,13 @@ from conftest import ROOT
 
 from gpudiy.cli import main
 from gpudiy.harness import build as building
+from gpudiy.harness import module
 from gpudiy.harness.built import read_index
 from gpudiy.harness.cache import Cache
+from gpudiy.harness.checking import checked_stress, disassembled, only
 from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import assembler_for
+from gpudiy.harness.source import Dialect
 
 try:
     assembler_for("sm_80")
@@ -155,6 +159,76 @@ def test_optimised_tests_are_refused_unless_told(out: Path, tmp_path: Path, caps
     assert run(str(path), "--arch", "sm_80", "-o", str(out), "--keep-optimised") == 0
     (kept,) = read_index(out)
     assert kept.file is not None and kept.optcheck == "removed"
+
+
+def test_tests_with_the_same_code_share_it(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each is a test of its own all the same: numbered, named and refused by itself."""
+    near = OVERWRITTEN.replace("CoWW", "near").replace("(cta P0) (cta P1)", "(cta P0 P1)")
+    texts = {
+        "CoWW": OVERWRITTEN,
+        "again": OVERWRITTEN.replace("CoWW", "again"),  # means the same
+        "near": near,
+        "other": near.replace("near", "other").replace("global", "shared"),
+        "renamed": near.replace("near", "renamed").replace("[x]", "[z]").replace("x:", "z:").replace("=1", "=2"),
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.litmus").write_text(text)
+    paths = [str(tmp_path / f"{name}.litmus") for name in texts]
+    assert run(*paths, "--arch", "sm_80", "-j", "1", "-o", str(out), "--keep-optimised") == 0
+    built = {one.test: one for one in read_index(out)}
+    assert list(built) == sorted(texts)
+    assert {one.optcheck for one in built.values()} == {"removed"}
+    assert built["CoWW"].number == built["again"].number and built["CoWW"].hash == built["again"].hash
+    assert len({one.number for one in built.values()}) == len({one.hash for one in built.values()}) == 4
+    assert len({one.function for one in built.values()}) == 2
+    assert built["CoWW"].function == built["near"].function == built["renamed"].function
+    capsys.readouterr()
+    assert main(["optcheck", str(out / str(built["CoWW"].file))]) == 1
+    said = capsys.readouterr().out
+    assert "CoWW: removed: P0: the store is gone" in said and "    PTX  P0: st.s32 [x],1" in said
+    assert "renamed: removed: P0: the store is gone" in said and "    PTX  P0: st.s32 [z],1" in said
+    assert "5 functions checked: 4 removed, 1 unchanged" in said  # the last is the one that stresses
+
+
+MUTANTS = {
+    "no loop is left of the stores": ("(*(volatile GLOBAL u32 *)place =", "(*(GLOBAL u32 *)place ="),
+    "no loads": ("((void)*(volatile GLOBAL u32 *)place)", "((void)place)"),
+    "one pair": ("i < pairs", "i < 1"),
+    "no stress before": ("return stress(place, launch->pre_stress_pattern", "return (0 * launch->pre_stress_pattern"),
+    "no stress": ("stress(place, launch->stress_pattern, launch->stress_iterations)", "0"),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_stress_that_the_compiler_took_out_is_refused(
+    mutant: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = module.prelude(Dialect.CUDA)
+    old, new = MUTANTS[mutant]
+    assert old in written
+    broken = written.replace(old, new)
+    monkeypatch.setattr(module, "prelude", lambda dialect: broken)
+    assembler = module.Assembler("sm_80")
+    monkeypatch.setattr(building, "assembler_for", lambda architecture: assembler)
+    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 1
+    assert "SB: not built for sm_80: stress: " in capsys.readouterr().err
+    (built,) = read_index(out)
+    assert built.file is None and built.optcheck == "unchanged"
+    way = {"no stress before": "stress_before", "no stress": "only_stress"}.get(mutant)
+    wanted = f"run does not stress memory by way of {way}" if way else "has no loop with its accesses"
+    assert wanted in built.stress
+    assert run(SB, "--arch", "sm_80", "-o", str(out), "--keep-optimised") == 0
+
+
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_120"])
+def test_stress_is_there(architecture: str, out: Path) -> None:
+    assert run(SB, "--arch", architecture, "-o", str(out)) == 0
+    (built,) = read_index(out)
+    assert not built.stress
+    listing = disassembled((out / str(built.file)).read_bytes())
+    assert not checked_stress(listing)
+    assert checked_stress(only(listing, re.compile("play_"))) == "no loop that stresses memory is in the binary"
+    assert "there is no kernel run" in checked_stress(only(listing, re.compile(r"\w*stress")))
 
 
 def test_bad_tests_do_not_stop_the_others(out: Path, capsys: pytest.CaptureFixture[str]) -> None:

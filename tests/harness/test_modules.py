@@ -17,11 +17,12 @@ from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
 from gpudiy.harness import c11_role, cuda_library, nvjitlink, nvrtc
 from gpudiy.harness.cuda_library import ToolMissing
-from gpudiy.harness.module import PlayPtx, Rejected, assembler_for
+from gpudiy.harness.module import PlayPtx, RejectedPlays, assembler_for
 from gpudiy.harness.nvrtc import CompileError, Product, compiler_for
-from gpudiy.harness.source import Dialect, NotRunnable, module_source, play_source, prelude, prelude_of_plays
+from gpudiy.harness.source import Dialect, NotRunnable, module_source, play_name, play_source, prelude, prelude_of_plays
 from gpudiy.litmus import print_test, read_test, read_tests
 from gpudiy.litmus.test import Test
+from optcheck.binary import read_binary
 
 try:
     assembler_for("sm_80")
@@ -56,7 +57,8 @@ def test_skeletons_give_what_the_compiler_gives() -> None:
     direct = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(whole)}
     ours = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(assembler.ptx(plays))}
     assert len(ours) == len({play.name for play in plays}) > 30
-    assert ours == direct
+    for play, test in zip(plays, tests, strict=True):
+        assert ours[play.name] == [line.replace(play_name(test), play.name) for line in direct[play_name(test)]]
     assert len({play.signature for play in plays}) < len(plays)
 
 
@@ -76,9 +78,9 @@ def test_samples_of_families_compile(architecture: str) -> None:
     plays = list({play.name: play for play in map(PlayPtx.of, tests)}.values())
     cubin = assembler_for(architecture).compile(plays)
     assert cubin.startswith(b"\x7fELF")
-    for play in plays:
-        assert f"{play.name}_text".encode() in cubin
-        assert print_test(play.test).encode() in cubin  # a binary tells what it is
+    binary = read_binary(cubin)  # a binary tells what it is
+    assert binary.architecture == architecture
+    assert [test for play in plays for test in binary.tests[play.name]] == [play.test for play in plays]
     for kernel in (b"reset", b"run", b"reduce"):
         assert b".text." + kernel in cubin
 
@@ -88,13 +90,15 @@ def test_what_the_compiler_rejects_is_found_again() -> None:
     good, bad = (read_test(print_test(test)) for test in sample("classic", 3, 2))
     text = print_test(bad).replace("membar.gl", "fence.acq_rel.cluster")
     bad = read_test(text)
-    with pytest.raises(Rejected) as caught:
-        assembler_for("sm_80").compile([PlayPtx.of(good), PlayPtx.of(bad)])
-    assert caught.value.play.test == bad
-    assert "sm_90" in caught.value.message
-    thread, index = caught.value.thread, caught.value.index
-    assert thread is not None and index is not None
-    assert "cluster" in str(bad.threads[thread][index]).lower()
+    worse = read_test(print_test(bad).replace("fence.acq_rel.cluster", "fence.sc.cluster"))
+    tests = [PlayPtx.of(bad), PlayPtx.of(good), PlayPtx.of(worse)]
+    with pytest.raises(RejectedPlays) as caught:
+        assembler_for("sm_80").compile(tests)
+    assert list(caught.value.rejected) == [tests[0].name, tests[2].name]  # all at once, and no other
+    for test, found in zip((bad, worse), caught.value.rejected.values(), strict=True):
+        assert "sm_90" in found.message
+        assert found.thread is not None and found.index is not None
+        assert "cluster" in str(test.threads[found.thread][found.index]).lower()
 
 
 @needs_tools
