@@ -11,7 +11,8 @@ from gpudiy.harness.cache import default_folder
 from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import assembler_for
 from gpudiy.harness.nvrtc import CompileError
-from gpudiy.litmus import Test, content_hash, print_test
+from gpudiy.harness.source import play_name
+from gpudiy.litmus import Test, print_test
 from gpudiy.litmus.reader import Piece
 from gpudiy.logs.record import Ending
 
@@ -44,20 +45,20 @@ class Binaries:
 
     def build(self, tests: Sequence[Test], architecture: str) -> None:
         """Build those of the tests that are not built yet, or find them in the cache."""
-        missing = {content_hash(test): test for test in tests if (content_hash(test), architecture) not in self._built}
+        missing = {play_name(test): test for test in tests if (play_name(test), architecture) not in self._built}
         if not missing:
             return
-        meanings = {Piece(print_test(test), test.name): meaning for meaning, test in missing.items()}
+        names = {Piece(print_test(test), test.name): name for name, test in missing.items()}
         try:
-            for outcome in build(list(meanings), architecture, default_folder(), jobs=1):
-                self._built[meanings[outcome.piece], architecture] = self._binary(outcome, architecture)
+            for outcome in build(list(names), architecture, default_folder(), jobs=1):
+                self._built[names[outcome.piece], architecture] = self._binary(outcome, architecture)
         except (ToolMissing, CompileError) as problem:
             raise DeviceError(str(problem), Ending.BUILD_FAILED) from None
 
     def of(self, test: Test, architecture: str) -> Binary:
         """The binary of a test; raises `DeviceError` if there is none that still is the test."""
         self.build([test], architecture)
-        found = self._built[content_hash(test), architecture]
+        found = self._built[play_name(test), architecture]
         if isinstance(found, DeviceError):
             raise found
         return found

@@ -17,7 +17,7 @@ from gpudiy.harness.cache import Cache, Entry
 from gpudiy.harness.checking import check_cubin, checker_version
 from gpudiy.harness.module import PlayPtx, Rejected, RejectedPlays, assembler_for
 from gpudiy.harness.nvrtc import CompileError
-from gpudiy.harness.source import NotRunnable, templates_hash
+from gpudiy.harness.source import NotRunnable, play_name, templates_hash
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
 from gpudiy.litmus.reader import Piece
@@ -76,14 +76,16 @@ def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[
         if isinstance(test, LitmusError):
             outcomes.append(Outcome(piece, problem=str(test), bad_input=True))
             continue
-        meaning = content_hash(test)
-        if meaning in meant:
-            meant[meaning].tests.append((piece, test))
+        name = play_name(test)
+        if name in meant:
+            meant[name].tests.append((piece, test))
             continue
         try:
-            meant[meaning] = _Meant(PlayPtx.of(test), [(piece, test)])
+            meant[name] = _Meant(PlayPtx.of(test), [(piece, test)])
         except NotRunnable as problem:
-            entries.append(Entry(source_hash(piece), test.name, meaning, architecture, obstacle=str(problem)))
+            entries.append(
+                Entry(source_hash(piece), test.name, content_hash(test), architecture, obstacle=str(problem))
+            )
     cubin = _compiled(meant, architecture, outcomes)
     if cubin:
         entries += _checked(cubin, meant, architecture)
@@ -94,7 +96,7 @@ def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """What a test means as code, and the tests that mean it: names may differ."""
+    """What a test means as code, with its results in their order, and the tests that mean it: names may differ."""
 
     play: PlayPtx
     tests: list[tuple[Piece, Test]]
@@ -103,12 +105,12 @@ class _Meant:
 def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[Entry]:
     """The tests of a cubin, with the verdicts on them."""
     found = check_cubin(cubin, [one.play for one in meant.values()], architecture)
-    for number, (meaning, one, verdict) in enumerate(zip(meant, meant.values(), found.verdicts, strict=True)):
+    for number, (one, verdict) in enumerate(zip(meant.values(), found.verdicts, strict=True)):
         for piece, test in one.tests:
             yield Entry(
                 source_hash(piece),
                 test.name,
-                meaning,
+                content_hash(test),
                 architecture,
                 play=one.play.name,
                 number=number,

@@ -1,0 +1,47 @@
+"""Tests of one meaning whose outcomes are told in another order are built apart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpudiy.harness.build import build
+from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.harness.module import assembler_for
+from gpudiy.litmus import content_hash, read_test
+from gpudiy.litmus.reader import Piece
+
+TEXT = """GPU_PTX {name}
+0:.reg .s32 r0;
+1:.reg .s32 r0;
+
+P0               : P1
+ld.cg.s32 r0,[x] : ld.cg.s32 r0,[y]
+st.cg.s32 [y],1  : st.cg.s32 [x],1
+
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+
+x: global, y: global
+
+{condition}
+"""
+SPELLINGS = ("0:r0=1 /\\ 1:r0=0", "1:r0=0 /\\ 0:r0=1", "0:r0=1 /\\ 1:r0=0")
+
+try:
+    assembler_for("sm_90")
+except ToolMissing as missing:
+    pytest.skip(str(missing), allow_module_level=True)
+
+
+def test_another_order_of_outcomes_is_another_play(tmp_path: Path) -> None:
+    texts = [TEXT.format(name=f"t{number}", condition=condition) for number, condition in enumerate(SPELLINGS)]
+    assert len({content_hash(read_test(text)) for text in texts}) == 1
+    outcomes = {
+        outcome.piece.text: outcome for outcome in build([Piece(text, "t") for text in texts], "sm_90", tmp_path)
+    }
+    first, other, same = (outcomes[text].entry for text in texts)
+    assert first is not None and other is not None and same is not None
+    assert first.hash == other.hash == same.hash == content_hash(read_test(texts[0]))
+    assert first.number == same.number != other.number
+    assert first.play == same.play != other.play
