@@ -108,7 +108,6 @@ class Machine:
         Gives those that optcheck lets pass. Where a cubin of the cache holds other tests too, they are not built.
         """
         from gpudiy.harness.build import build, toolchain_folder
-        from gpudiy.harness.built import UNCHANGED
         from gpudiy.harness.shape import shape_of
         from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
 
@@ -120,7 +119,7 @@ class Machine:
             entry = entries[piece]
             assert entry is not None and not entry.obstacle, test.name
             modules.setdefault(entry.object, {})[entry.number] = here
-            if entry.verdict == UNCHANGED:
+            if not entry.refusal:
                 passed.append(test)
         clusters = sorted({shape_of(test).ctas for test in tests} - {1})
         for name, numbered in modules.items():
