@@ -28,6 +28,10 @@ class StoreError(Exception):
     """The store cannot be used: somebody else uses it, or its files cannot be read or written."""
 
 
+class StoreInUse(StoreError):
+    """Another process works on it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Form(Generic[Row]):
     """How rows are told apart and written: as lines of the journal and as whole parts."""
@@ -59,7 +63,7 @@ class Store(Generic[Row]):
             fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             os.close(self.lock)
-            raise StoreError(f"{self.directory} is in use by another gpudiy: wait for it, or end it") from None
+            raise StoreInUse(f"{self.directory} is in use by another gpudiy: wait for it, or end it") from None
         self._recover()
         self.journal = os.open(self.directory / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         self.length = os.fstat(self.journal).st_size

@@ -54,7 +54,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("-j", "--jobs", metavar="N", type=positive, default=2, help="worker processes (default: 2)")
     parser.add_argument("--keep-optimised", action="store_true", help="hand on tests that optcheck found changed")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="print tools, cache and every verdict too")
 
 
 def _architectures(text: str) -> list[str]:
@@ -129,11 +131,14 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
     from gpudiy.harness.build import build, toolchain_folder
     from gpudiy.harness.built import handed_on, write_index
     from gpudiy.harness.cache import default_folder, write_bytes
+    from gpudiy.harness.module import assembler_for
 
     folder = Path(arguments.output)
     store = _cache(default_folder())
     for architecture in arguments.arch:
-        toolchain_folder(store, architecture)  # a missing tool is told before any work is done
+        kept_in = toolchain_folder(store, architecture)  # a missing tool is told before any work is done
+        if arguments.verbose:
+            say(f"{architecture}: {assembler_for(architecture).version}; cache {kept_in}")
     folder.mkdir(parents=True, exist_ok=True)
     handed: list[Built] = []
     code = FINE
@@ -143,6 +148,8 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
             code = max(code, _told(outcome))
             if outcome.entry is not None:
                 handed.append(handed_on(outcome.entry, arguments.keep_optimised))
+                if arguments.verbose:
+                    say(f"{architecture}: {outcome.entry.test}: {outcome.entry.verdict or outcome.entry.obstacle}")
         cubins = toolchain_folder(store, architecture)
         for name in sorted({built.file for built in handed if built.file and built.arch == architecture}):
             if not (folder / name).exists():

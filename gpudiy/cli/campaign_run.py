@@ -45,14 +45,16 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--ci", action="store_true", help="compare with the models of the plan; forbidden is exit code 1"
     )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="with --ci: write the result as JUnit XML")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument("-q", "--quiet", action="store_true", help="print no progress")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="print every record as it comes")
 
 
 def run(arguments: Namespace) -> int:
     from gpudiy.campaign.campaign import Campaign
     from gpudiy.campaign.cluster import ClusterError
     from gpudiy.campaign.plan import read_plan
-    from gpudiy.campaign.store import StoreError
+    from gpudiy.campaign.store import StoreError, StoreInUse
     from gpudiy.devices.opening import check_kind
     from gpudiy.devices.worker import WorkerFailure
     from gpudiy.litmus.errors import LitmusError
@@ -68,6 +70,9 @@ def run(arguments: Namespace) -> int:
     except LitmusError as error:
         say(error)
         return 2
+    except StoreInUse as error:
+        say(f"gpudiy campaign: error: {error}")
+        return 3
     except (ClusterError, StoreError, WorkerFailure) as error:
         say(f"gpudiy campaign: error: {error}\n{again}")
         return 3
@@ -95,7 +100,7 @@ def _stages(campaign: Campaign, arguments: Namespace) -> int:
         for _ in zip(decided(plan, campaign.tests, arguments.jobs), watched, strict=False):
             pass
     code = _build(campaign, arguments) if plan.build.architectures else 0
-    watch = _Watch(quiet)
+    watch = _Watch(quiet, arguments.verbose)
     for step in campaign.run(_executor(arguments)):
         watch.tell(step)
     watch.finish()
@@ -138,8 +143,9 @@ def _executor(arguments: Namespace) -> Execute:
 class _Watch:
     """Tells on standard error how far the runs are."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet = quiet
+        self.verbose = verbose
         self.terminal = sys.stderr.isatty()
         self.start = self.due = time.monotonic()
         self.first: int | None = None
@@ -147,6 +153,14 @@ class _Watch:
 
     def tell(self, step: Step) -> None:
         if self.quiet:
+            return
+        if self.verbose:
+            from gpudiy.cli.run_output import described
+            from gpudiy.logs.decision import decide_record
+
+            decision = decide_record(step.record)
+            told = described(step.record, decision)
+            say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.verdict}, {told}")
             return
         if step.round != self.round:
             self.round, self.first, self.start = step.round, step.done - 1, time.monotonic()

@@ -65,7 +65,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "jsonl", "parquet"), help="of the log, whatever its suffix")
     parser.add_argument("--resume", action="store_true", help="add to the log; tests that are in it are not run again")
     parser.add_argument("--json", action="store_true", help="print the records as JSON lines")
-    parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no speed")
+    loudness = parser.add_mutually_exclusive_group()
+    loudness.add_argument("-q", "--quiet", action="store_true", help="print no progress and no speed")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="print outcomes and signs of life too")
 
 
 def run(arguments: Namespace) -> int:
@@ -90,7 +92,7 @@ def run(arguments: Namespace) -> int:
     except LitmusError as error:
         say(error)
         return 2
-    table = RunTable(arguments.quiet)
+    table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
     shown: Callable[[Record], None] = _json_line if arguments.json else table.show
     if log is not None:

@@ -18,8 +18,9 @@ PER_CENT_FROM = 0.001
 class RunTable:
     """Lines as they come; `finish` sums them up."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool, verbose: bool = False) -> None:
         self.quiet = quiet
+        self.verbose = verbose
         self.verdicts: Counter[Verdict] = Counter()
         self.iterations = 0
         self.seconds = 0.0
@@ -35,12 +36,27 @@ class RunTable:
         self.iterations += record.iterations
         self.seconds += record.seconds
         print(f"{record.test:<{NAME_WIDTH}} {decision.verdict:<{VERDICT_WIDTH}} {described(record, decision)}")
+        if self.verbose:
+            print("\n".join(f"    {line}" for line in details(record)))
 
     def finish(self) -> None:
         tests = self.verdicts.total()
         found = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in Verdict if self.verdicts[verdict])
         speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 and not self.quiet else ""
         print(f"{tests:,} test{'s' * (tests != 1)}: {found}{speed}")
+
+
+def details(record: Record) -> list[str]:
+    """The outcomes, and what the harness saw of itself."""
+    lines = [f"{entry.count:>12,} {'*' if entry.weak else ':'}> {entry.outcome}" for entry in record.histogram]
+    if record.liveness is not None:
+        alive = record.liveness
+        lines.append(
+            f"{alive.meetings:,} meetings, {alive.timeouts:,} given up, {alive.overlaps:,} overlaps, "
+            f"{alive.stress_accesses:,} stressing accesses"
+        )
+    optcheck = f", optcheck: {record.optcheck}" if record.optcheck else ""
+    return [*lines, f"seed {record.seed}, {record.seconds:.3g} s{optcheck}"]
 
 
 def described(record: Record, decision: Decision) -> str:

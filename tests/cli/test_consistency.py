@@ -216,3 +216,15 @@ def test_one_run_at_a_time_writes_a_log(tmp_path: Path, capsys: pytest.CaptureFi
 def test_devices_without_their_kind(name: str, meant: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", SB, "--device", name]) == 2
     assert f"did you mean {meant!r}?" in capsys.readouterr().err
+
+
+def test_more_is_told_when_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sb = str(ROOT / "docs/examples/sb.litmus")
+    assert main(["run", sb, "-d", "sim:kepler", "-s", "2000", "--seed", "1", "-v"]) == 0
+    told = capsys.readouterr().out
+    assert "*> 0:r2=0; 1:r2=0;" in told and "meetings" in told
+    plan = tmp_path / "plan.toml"
+    tests, run = f'[tests]\npaths = ["{sb}"]\n', '[run]\ndevices = ["sim:sc"]\niterations = 100\n'
+    plan.write_text(f"report = false\n{tests}[models]\nnames = []\n{run}")
+    assert main(["campaign", "run", str(plan), "-v"]) == 0
+    assert "round 1: sim:sc: SB: not observed" in capsys.readouterr().err
