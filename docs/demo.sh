@@ -62,8 +62,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpudiy.logs import load
+from gpudiy.logs import Columns, load
+from gpudiy.logs.conformance import conform
 from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.models.library import load_model
 
 out = Path(sys.argv[1])
 records = {name: list(load(out / f"{name}.jsonl").columns.records()) for name in ("opencl", "kepler", "maxwell")}
@@ -76,9 +78,10 @@ def seen(name: str) -> list[str]:
 
 cpu = records["opencl"][0].chip
 print(f"This processor ({cpu}) shows {', '.join(seen('opencl')) or 'nothing weak'}, and nothing else of the seven tests it ran.")
+judged = conform(Columns.of([*records["kepler"], *records["maxwell"]]), load_model("ptx-asplos15"))
 print(
     f"Of {len(records['kepler'])} tests the simulated Kepler shows {len(seen('kepler'))} weak, the simulated Maxwell"
-    f" {len(seen('maxwell'))}; all that they show is allowed by ptx-asplos15."
+    f" {len(seen('maxwell'))}; outcomes that ptx-asplos15 forbids: {len(judged.findings) or 'none'}."
 )
 titan = {record.test: record.positive for record in published if record.chip == "GTX Titan"}
 kepler = {record.test: record.positive for record in records["kepler"]}
