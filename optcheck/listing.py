@@ -102,6 +102,8 @@ _KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # code that was read be
 
 def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
     """All functions of a listing; raises `SassError` at the first line that cannot be read."""
+    if not text.strip():
+        raise SassError("this listing is empty", path=path, line=1, column=1)
     if text.lstrip()[:1] in "[{" and text.lstrip()[:2] not in ("{ ", "[B"):
         found = _from_json(text, path)
     else:

@@ -24,7 +24,7 @@ def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
 
 def check_listing(path: Path, test: Test | None = None, architecture: str = "") -> Iterator[Check]:
     """A verdict on every function of a listing that carries literals; all of them are `test`, if one is given."""
-    functions = read_listing(decode(path.read_bytes(), str(path)), str(path))
+    functions = read_listing(decode(path.read_bytes(), str(path), "a listing of SASS"), str(path))
     tests = {} if test is None else {function.name: (test,) for function in functions if _has_literals(function)}
     yield from check_functions(functions, tests, architecture)
 

@@ -88,7 +88,7 @@ def _attempt(text: str, path: str, line: int) -> Test | LitmusError:
         return error
 
 
-def decode(data: bytes, path: str = "<bytes>") -> str:
+def decode(data: bytes, path: str = "<bytes>", what: str = "a litmus test") -> str:
     """The text of a file; a file that is not text is an error with its place."""
     zero = data.find(b"\0")
     try:
@@ -100,7 +100,7 @@ def decode(data: bytes, path: str = "<bytes>") -> str:
         return text
     line = data.count(b"\n", 0, fault) + 1
     column = fault - (data.rfind(b"\n", 0, fault) + 1) + 1
-    raise LitmusError("this is binary, not a litmus test", path=path, line=line, column=column)
+    raise LitmusError(f"this is binary, not {what}", path=path, line=line, column=column)
 
 
 def _check_lines(text: str, path: str) -> None:

@@ -120,3 +120,10 @@ def test_optcheck_py_does_not_hide_the_package(tmp_path: Path) -> None:
     other.write_text("import optcheck.listing; print(optcheck.listing.__name__)")
     done = subprocess.run([sys.executable, str(other)], capture_output=True, text=True, check=False)
     assert done.stdout == "optcheck.listing\n", done.stderr
+
+
+@pytest.mark.parametrize(("data", "said"), [(b"", "this listing is empty"), (b"\0", "not a listing of SASS")])
+def test_what_is_no_listing_is_told(data: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.sass").write_bytes(data)
+    assert optcheck(["--text", str(tmp_path / "x.sass")]) == 1
+    assert said in capsys.readouterr().err
