@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from gpudiy.litmus import arithmetic
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.instruction import (
@@ -287,21 +288,12 @@ def _bits(events: int) -> Iterator[int]:
 
 def wrapped(value: Value, type: ScalarType) -> Value:
     """A value as the bit pattern a register or location of this type holds, read as a signed number."""
-    if isinstance(value, AddressOf):
-        return value
-    value &= (1 << type.bits) - 1
-    return value - (1 << type.bits) if type.bits > 1 and value >> (type.bits - 1) else value
-
-
-def _unsigned(value: int, type: ScalarType) -> int:
-    return value & ((1 << type.bits) - 1)
+    return value if isinstance(value, AddressOf) else arithmetic.wrapped(value, type)
 
 
 def shown(value: Value, type: ScalarType) -> Value:
     """What a person sees in a register at the end: unsigned types show unsigned numbers."""
-    if isinstance(value, AddressOf) or type[0] != "u":
-        return value
-    return _unsigned(value, type)
+    return arithmetic.shown(value, type) if isinstance(value, int) and type[0] == "u" else value
 
 
 def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType) -> bool:
@@ -309,23 +301,7 @@ def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType)
         if comparison not in (Comparison.EQ, Comparison.NE):
             raise Undecidable("addresses are compared for order")
         return (left == right) == (comparison is Comparison.EQ)
-    one, other = _number(left, type), _number(right, type)
-    return {
-        Comparison.EQ: one == other, Comparison.NE: one != other, Comparison.LT: one < other,
-        Comparison.LE: one <= other, Comparison.GT: one > other, Comparison.GE: one >= other,
-    }[comparison]  # fmt: skip
-
-
-def _as_int(value: Value) -> int:
-    if isinstance(value, AddressOf):
-        raise Undecidable(f"arithmetic on the address of {value.variable}")
-    return value
-
-
-def _number(value: Value, type: ScalarType) -> int:
-    """What an instruction of this type takes a pattern for: a literal is one, too, and 0x80000000 below 0 for .s32."""
-    number = _as_int(value)
-    return _unsigned(number, type) if type[0] == "u" else _as_int(wrapped(number, type))
+    return arithmetic.compared(comparison, left, right, type)
 
 
 def modified(operation: AtomicOperation, old: Value, operands: list[Value], type: ScalarType) -> Value | None:
@@ -334,58 +310,30 @@ def modified(operation: AtomicOperation, old: Value, operands: list[Value], type
         return wrapped(operands[1], type) if wrapped(old, type) == wrapped(operands[0], type) else None
     if operation is AtomicOperation.EXCH:
         return wrapped(operands[0], type)
-    memory, operand = _number(old, type), _number(operands[0], type)
-    if operation is AtomicOperation.INC:
-        return wrapped(0 if memory >= operand else memory + 1, type)
-    if operation is AtomicOperation.DEC:
-        return wrapped(operand if memory == 0 or memory > operand else memory - 1, type)
-    return wrapped(_binary(operation, memory, operand), type)
-
-
-def _binary(operation: str, left: int, right: int) -> int:
-    match operation:
-        case "add":
-            return left + right
-        case "sub":
-            return left - right
-        case "mul":
-            return left * right
-        case "div":
-            if right == 0:
-                raise Undecidable("division by zero")
-            return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
-        case "min":
-            return min(left, right)
-        case "max":
-            return max(left, right)
-        case "and":
-            return left & right
-        case "or":
-            return left | right
-        case "xor":
-            return left ^ right
-    raise AssertionError(operation)
+    try:
+        return arithmetic.modified(operation, _as_int(old), [_as_int(operand) for operand in operands], type)
+    except arithmetic.CannotCompute as problem:
+        raise Undecidable(str(problem)) from None
 
 
 def computed(alu: Alu, values: list[Value]) -> Value:
-    """The result of an instruction on registers."""
-    operation, type = alu.operation, alu.type
-    if operation in (AluOperation.MOV, AluOperation.CVT):
-        source = values[0]
-        if alu.source_type is not None and alu.source_type[0] == "u" and isinstance(source, int):
-            source = _unsigned(source, alu.source_type)
-        return wrapped(source, type)
+    """The result of an instruction on registers; addresses can be copied, chosen, and have 0 added."""
+    operation, (first, *others) = alu.operation, values
+    if operation in (AluOperation.MOV, AluOperation.CVT) and isinstance(first, AddressOf):
+        return first
     if operation is AluOperation.SELP:
-        return wrapped(values[0] if values[2] else values[1], type)
-    if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(values[0], AddressOf) and values[1] == 0:
-        return values[0]
-    if operation is AluOperation.ADD and isinstance(values[1], AddressOf) and values[0] == 0:
-        return values[1]
-    numbers = [_as_int(value) for value in values]
-    if operation is AluOperation.NOT:
-        return wrapped(1 - numbers[0] if type is ScalarType.PRED else ~numbers[0], type)
-    if operation in (AluOperation.SHL, AluOperation.SHR):
-        distance = min(_unsigned(numbers[1], ScalarType.U32), type.bits)
-        logical = _number(numbers[0], type) if type[0] == "s" else _unsigned(numbers[0], type)
-        return wrapped(logical << distance if operation is AluOperation.SHL else logical >> distance, type)
-    return wrapped(_binary(operation, _number(numbers[0], type), _number(numbers[1], type)), type)
+        return wrapped(first if others[1] else others[0], alu.type)
+    if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(first, AddressOf) and others[0] == 0:
+        return first
+    if operation is AluOperation.ADD and isinstance(others[0], AddressOf) and first == 0:
+        return others[0]
+    try:
+        return arithmetic.computed(alu, [_as_int(value) for value in values])
+    except arithmetic.CannotCompute as problem:
+        raise Undecidable(str(problem)) from None
+
+
+def _as_int(value: Value) -> int:
+    if isinstance(value, AddressOf):
+        raise Undecidable(f"arithmetic on the address of {value.variable}")
+    return value
