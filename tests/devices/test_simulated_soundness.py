@@ -74,7 +74,7 @@ def test_all_tests_of_the_small_families_are_sound(profile: str, family: str, sh
 def test_many_tests_of_the_large_families_are_sound(profile: str, family: str, share: int) -> None:
     if family in KNOWN_TO_NO_OLD_CHIP and profile == OLD:
         pytest.skip("acquire and release are unknown to the model of this chip")
-    step = {"modern": 4, "scoped": 40, "thesis": 60}[family]
+    step = {"modern": 16, "scoped": 160, "thesis": 240}[family]
     tests = list(generated(family, share, step))
     sound(check(profile, tests, iterations=50_000), least=len(tests) * 8 // 10)
 
