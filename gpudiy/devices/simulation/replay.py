@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -33,7 +34,7 @@ class Request:
     operands: tuple[int, ...]
 
 
-class Replay:
+class Replay(ABC):
     """Runs instances of one program; `_start`, `_issue` and the rest are what kinds of memory differ in."""
 
     def __init__(self, table: Timetable) -> None:
@@ -94,12 +95,13 @@ class Replay:
                 return None
         return found
 
+    @abstractmethod
     def _start(self) -> None:
-        raise NotImplementedError
+        """Put every location back to what it holds at the start."""
 
+    @abstractmethod
     def _memory(self) -> list[int]:
         """What every location holds in the end."""
-        raise NotImplementedError
 
     def _happen(self, moment: Moment) -> None:
         if moment.stage is Stage.ISSUE:
@@ -111,14 +113,17 @@ class Replay:
         else:
             self._seen(moment.event, moment.viewer)
 
+    @abstractmethod
     def _issue(self, event: Event, request: Request) -> None:
-        raise NotImplementedError
+        """An access leaves its thread."""
 
+    @abstractmethod
     def _arrive(self, event: Event) -> None:
-        raise NotImplementedError
+        """An access reaches the memory."""
 
+    @abstractmethod
     def _seen(self, event: Event, viewer: int) -> None:
-        """Where all threads see one memory nothing happens."""
+        """A write becomes visible to a thread."""
 
     def _written(self, event: Event, request: Request, old: int) -> int | None:
         """What a store or an atomic writes; None if it writes nothing."""
@@ -197,3 +202,6 @@ class SingleMemory(Replay):
             location, written = entry
             self.waiting[event.thread][location].remove((event.number, written))
             self.memory[location] = written
+
+    def _seen(self, event: Event, viewer: int) -> None:
+        """All threads see one memory: there is nothing more to happen."""
