@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gpudiy.campaign.local import Result
 from gpudiy.campaign.unit import Group, Unit
 from gpudiy.devices.runner import Runner
+from gpudiy.devices.worker import WorkerFailure
+from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.reader import read_test
 from gpudiy.logs.record import Ending, Record
 
@@ -90,7 +92,7 @@ def devices_here(wanted: Sequence[str]) -> dict[str, str]:
         try:
             _runner(device).open()
             found[device] = ""
-        except Exception as error:
+        except (WorkerFailure, LitmusError) as error:
             found[device] = str(error)
     return found
 

@@ -11,6 +11,8 @@ from gpudiy.campaign.campaign import Campaign
 from gpudiy.campaign.plan import Plan
 from gpudiy.campaign.unit import Unit
 from gpudiy.devices.runner import Runner
+from gpudiy.devices.worker import WorkerFailure
+from gpudiy.litmus.errors import LitmusError
 from gpudiy.logs.decision import EVIDENCE
 
 PROBES = 5  # units that are run to see how long one takes
@@ -71,7 +73,7 @@ def _device(plan: Plan, device: str, units: list[Unit]) -> DeviceEstimate:
                     ran += 1
                     seconds += time.monotonic() - start
                     busy += record.seconds
-    except Exception as error:
+    except (WorkerFailure, LitmusError) as error:
         return DeviceEstimate(device, len(units), 0.0, problem=str(error))
     iterating = min(busy, seconds)  # this alone grows with the iterations
     each = (seconds - iterating + iterating * plan.run.iterations / iterations) / max(1, ran)
