@@ -3,7 +3,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -64,15 +63,16 @@ INLINE void pause_a_moment() { std::this_thread::yield(); }
 
 template <typename Work> static void launch_on_host(u32 groups, u32 size, u32 shared_bytes, Work work)
 {
-    std::vector<std::unique_ptr<Group>> all;
+    std::vector<Group> all(groups);  // complete before the first thread starts, which reads it
+    for (Group &group : all) {
+        group.size = size;
+        group.shared.resize((shared_bytes + 7) / 8);
+    }
     std::vector<std::thread> threads;
     for (u32 g = 0; g < groups; g++) {
-        all.emplace_back(new Group);
-        all[g]->size = size;
-        all[g]->shared.resize((shared_bytes + 7) / 8);
         for (u32 t = 0; t < size; t++) {
             threads.emplace_back([&work, &all, groups, g, t] {
-                here = Here{g, groups, t, all[g].get()};
+                here = Here{g, groups, t, &all[g]};
                 work();
             });
         }
