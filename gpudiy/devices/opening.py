@@ -13,7 +13,7 @@ from gpudiy.litmus.errors import LitmusError, near_name
 KINDS = {
     "cuda": "gpudiy.devices.cuda",
     "opencl": "gpudiy.devices.opencl",
-    "sim": "gpudiy.devices.simulated_kind",
+    "sim": "gpudiy.devices.simulated",
 }
 MOST_SHOWN = 12  # names in a message
 

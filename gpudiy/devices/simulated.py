@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
+from gpudiy.devices.opening import Listing, UnknownDevice
 from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
 from gpudiy.devices.simulation.counting import Counter
 from gpudiy.devices.simulation.many_views import many_views
 from gpudiy.devices.simulation.moment import NeverEnds, Timetable
 from gpudiy.devices.simulation.obstacles import find_obstacle
-from gpudiy.devices.simulation.profile import Family, Profile, find_profile
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.profile import PROFILES, MemoryFamily, Profile, UnknownProfile, find_profile
+from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.devices.simulation.replay import Replay, SingleMemory
 from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
@@ -30,6 +31,21 @@ CHUNK = 1 << 14  # instances drawn at once; a run is the beginning of an endless
 PATIENCE = 16  # chunks in a row in which no instance ended, before a test is given up
 PART = 1024  # instances that are looked at at once, at the least
 PREFIX = "sim:"
+
+
+def list_devices() -> list[Listing]:
+    return [
+        Listing(f"{PREFIX}{profile.name}", f"{profile.chip}; what it shows is allowed by {profile.model}")
+        for profile in PROFILES.values()
+    ]
+
+
+def open_device(profile: str) -> SimulatedDevice:
+    """The simulated device of a profile; raises `UnknownDevice`."""
+    try:
+        return SimulatedDevice(find_profile(profile))
+    except UnknownProfile as error:
+        raise UnknownDevice(str(error)) from None
 
 
 class SimulatedDevice:
@@ -61,7 +77,7 @@ class SimulatedDevice:
         if obstacle is not None:
             raise DeviceError(f"{PREFIX}{self.profile.name} cannot run {test.name}: {obstacle}")
         try:
-            run = Run(test, self.profile, incantation, seed)
+            run = SimulatedRun(test, self.profile, incantation, seed)
             outcomes = run.count(iterations)
         except CannotCompute as problem:
             raise DeviceError(str(problem)) from None
@@ -70,26 +86,26 @@ class SimulatedDevice:
         return Observation(outcomes, run.liveness(), time.perf_counter() - started)
 
 
-def timetable(program: Program, profile: Profile) -> Timetable:
+def make_timetable(program: SimulatedProgram, profile: Profile) -> Timetable:
     """The moments of a program and their order on this chip."""
-    if profile.family is Family.INTERLEAVING:
+    if profile.family is MemoryFamily.INTERLEAVING:
         return interleaving(program)
-    if profile.family is Family.SINGLE_MEMORY:
+    if profile.family is MemoryFamily.SINGLE_MEMORY:
         return single_memory(program, profile.reads_in_order)
     return many_views(program)
 
 
-def machine(table: Timetable, profile: Profile) -> Replay:
-    return ManyViews(table) if profile.family is Family.MANY_VIEWS else SingleMemory(table)
+def make_machine(table: Timetable, profile: Profile) -> Replay:
+    return ManyViews(table) if profile.family is MemoryFamily.MANY_VIEWS else SingleMemory(table)
 
 
-class Run:
+class SimulatedRun:
     """A run under way: chunks are drawn one after the other, and their outcomes counted."""
 
     def __init__(self, test: Test, profile: Profile, incantation: Incantation, seed: int) -> None:
-        table = timetable(Program(test), profile)
+        table = make_timetable(SimulatedProgram(test), profile)
         self.clock = Clock(table, profile, incantation)
-        self.counter = Counter(table, machine(table, profile))
+        self.counter = Counter(table, make_machine(table, profile))
         self.incantation = incantation
         self.seed = seed
         self.test = test

@@ -11,7 +11,7 @@ from models.small_tests import Vocabulary, small_tests
 
 from devices.simulated_runs import DEFAULT, PROFILES, counts, device, weak_count
 from gpudiy.devices.device import DeviceError
-from gpudiy.devices.simulated import CHUNK, Run, SimulatedDevice
+from gpudiy.devices.simulated import CHUNK, SimulatedDevice, SimulatedRun
 from gpudiy.devices.simulation.profile import UnknownProfile
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test, arithmetic, read_test
@@ -282,7 +282,7 @@ def test_instances_with_one_code_have_one_outcome(profile: str, data: st.DataObj
     test = data.draw(small_tests(Vocabulary(orders=profile == "volta")))
     if device(profile).obstacle(test) is not None:
         return
-    run = Run(test, device(profile).profile, DEFAULT, 3)
+    run = SimulatedRun(test, device(profile).profile, DEFAULT, 3)
     chunk = run.clock.draw((1, 2), 400)
     if not chunk.times:
         return

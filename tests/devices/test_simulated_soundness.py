@@ -14,9 +14,9 @@ from models.suite import load_suite
 from models.test_generated import generated
 
 from devices.simulated_runs import PROFILES, Soundness, check, counts, device, model_of, within
-from gpudiy.devices.simulation import barriers, many_views, single_memory, views
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation import many_views, moment, single_memory, views
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.devices.simulation.registers import NotKnownYet
 from gpudiy.litmus import Test, read_test
 from gpudiy.litmus.access import Scope
@@ -138,11 +138,11 @@ def nothing(*_: object) -> None:
     return None
 
 
-def no_pairs(*_: object) -> Iterator[tuple[Event, Event]]:
+def no_pairs(*_: object) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
     return iter(())
 
 
-def narrowed(program: Program) -> Iterator[tuple[Event, Event]]:
+def narrowed(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
     """Only fences of scope sys count."""
     return (pair for pair in single_memory._pairs(program) if single_memory._fence_between(program, *pair) is Scope.SYS)
 
@@ -168,7 +168,7 @@ OLD_FAULTS: dict[str, tuple[object, str, object]] = {
     "narrow fences never count": (single_memory, "_potential_order", lambda p, *_: [0] * len(p.events)),
     "reads overtake writes of their location": (single_memory, "order_locations", reads_swap),
     "writes overtake writes of their location": (single_memory, "order_locations", writes_swap),
-    "barriers wait for nobody": (barriers, "met_by", lambda *_: []),
+    "barriers wait for nobody": (moment, "barriers_met_by", lambda *_: []),
 }
 NEW_FAULTS: dict[str, tuple[object, str, object]] = {
     "synchronisation keeps nothing in order": (many_views, "order_synchronisation", nothing),
@@ -217,8 +217,8 @@ def new_witnesses() -> list[Test]:
 def test_faults_of_old_chips_are_caught(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     place, name, instead = OLD_FAULTS[fault]
     monkeypatch.setattr(place, name, instead)
-    if place is barriers:
-        monkeypatch.setattr(single_memory, "met_by", instead)
+    if place is moment:
+        monkeypatch.setattr(single_memory, "barriers_met_by", instead)
     assert is_caught(OLD, old_witnesses)
 
 
@@ -260,8 +260,8 @@ def test_sequential_consistency_is_shown_completely() -> None:
 def test_kinds_of_events_are_told_apart() -> None:
     """A guard for the faults above: they need programs in which all kinds of events occur."""
     kinds = {event.kind for test in (*old_witnesses(), *new_witnesses()) for event in _events(test)}
-    assert kinds == set(Kind)
+    assert kinds == set(SimulatedEventKind)
 
 
-def _events(test: Test) -> list[Event]:
-    return [] if device(NEW).obstacle(test) is not None else Program(test).events
+def _events(test: Test) -> list[SimulatedEvent]:
+    return [] if device(NEW).obstacle(test) is not None else SimulatedProgram(test).events

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.moment import Stage, Timetable
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.moment import MomentStage, Timetable
 from gpudiy.devices.simulation.profile import PROMPT, Pace, Profile
 from gpudiy.harness.incantation import Incantation, StressPattern
 
@@ -78,7 +78,7 @@ class Clock:
             number = moment.number
             pace = self.paces[number]
             event = moment.event
-            if moment.stage is Stage.ISSUE:
+            if moment.stage is MomentStage.ISSUE:
                 time = starts[event.thread] + np.float32(self.slots[event.number])
             else:
                 time = times[self.table.issue(event)]
@@ -90,7 +90,7 @@ class Clock:
                 late *= np.float32(pace.slots)
                 late += np.minimum(drawn, np.float32(1)) * np.float32(JITTER)
                 time = time + late
-            elif moment.stage is Stage.ISSUE:
+            elif moment.stage is MomentStage.ISSUE:
                 time = time + generator.random(size, np.float32) * np.float32(JITTER)
             times[number] = time
         return Chunk(times, met, self._overlapping(starts, times), stressed)
@@ -116,7 +116,7 @@ class Clock:
 
         ends = list(starts)
         for moment in self.order:
-            if moment.stage is Stage.ISSUE:
+            if moment.stage is MomentStage.ISSUE:
                 ends[moment.event.thread] = np.maximum(ends[moment.event.thread], times[moment.number])
         found = np.zeros(len(starts[0]), np.bool_)
         for one in range(self.threads):
@@ -133,22 +133,22 @@ class Clock:
             seen[event.thread] += 1
         return slots
 
-    def _pace(self, stage: Stage, event: Event) -> Pace:
+    def _pace(self, stage: MomentStage, event: SimulatedEvent) -> Pace:
         profile = self.profile
-        if stage is Stage.SEEN:
+        if stage is MomentStage.SEEN:
             return profile.views
-        if stage is Stage.ARRIVE:
-            return profile.stores if event.kind is Kind.WRITE else PROMPT
-        if event.kind is Kind.ATOMIC:
+        if stage is MomentStage.ARRIVE:
+            return profile.stores if event.kind is SimulatedEventKind.WRITE else PROMPT
+        if event.kind is SimulatedEventKind.ATOMIC:
             return profile.atomics
-        if event.kind is not Kind.READ:
+        if event.kind is not SimulatedEventKind.READ:
             return PROMPT
         pace = profile.rereads if self._read_again(event) else profile.loads
         if not self.incantation.bank_conflicts:
             return pace
         return Pace(min(1.0, pace.share * profile.bank_conflicts_hold_loads), pace.slots)
 
-    def _read_again(self, load: Event) -> bool:
+    def _read_again(self, load: SimulatedEvent) -> bool:
         program = self.table.program
         return any(other.reads and program.before(load, other) and other.may_meet(load) for other in program.events)
 

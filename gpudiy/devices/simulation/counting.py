@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.moment import Moment, MomentStage, Timetable
 from gpudiy.devices.simulation.replay import Outcome, Replay
 from gpudiy.litmus.condition import FinalVariable
 
@@ -101,7 +101,9 @@ class _Telling:
         self.program = program
         self.views = table.views
         observed = {program.location_of[term.name] for term in program.test.observed if isinstance(term, FinalVariable)}
-        atomic = {place for event in program.events if event.kind is Kind.ATOMIC for place in event.locations}
+        atomic = {
+            place for event in program.events if event.kind is SimulatedEventKind.ATOMIC for place in event.locations
+        }
         self.looked_at = observed | atomic  # locations of which L2 itself is looked at
         strong = [event for event in program.events if event.writes and event.strong]
         ranked = {place for event in strong for place in event.locations}  # L2 ranks the strong writes there
@@ -122,37 +124,41 @@ class _Telling:
         if _in_l2(one) and _in_l2(other):
             strong = one.event.strong and other.event.strong
             return not self.views or strong or bool(one.event.locations & self.looked_at)
-        reads = one.stage is Stage.ISSUE and one.event.reads
+        reads = one.stage is MomentStage.ISSUE and one.event.reads
         if reads and _in_l2(other):
-            return not self.views or one.event.kind is Kind.ATOMIC or (other.event.strong and self._own_write(one))
-        if other.stage is not Stage.SEEN:
+            return (
+                not self.views
+                or one.event.kind is SimulatedEventKind.ATOMIC
+                or (other.event.strong and self._own_write(one))
+            )
+        if other.stage is not MomentStage.SEEN:
             return False
         rivals = one.event.thread != other.event.thread and not (one.event.strong and other.event.strong)
-        if one.stage is Stage.SEEN:
+        if one.stage is MomentStage.SEEN:
             return rivals and one.viewer == other.viewer
-        own = one.stage is Stage.ISSUE and one.event.thread == other.viewer
-        return own and (one.event.kind is Kind.READ or (one.event.writes and rivals))
+        own = one.stage is MomentStage.ISSUE and one.event.thread == other.viewer
+        return own and (one.event.kind is SimulatedEventKind.READ or (one.event.writes and rivals))
 
     def _synchronises(self, moment: Moment) -> bool:
         """Whether something may be brought to L2, or told, at this moment."""
         event = moment.event
-        if event.kind is Kind.BARRIER:
-            return moment.stage is Stage.ARRIVE
-        if moment.stage is not Stage.ISSUE:
+        if event.kind is SimulatedEventKind.BARRIER:
+            return moment.stage is MomentStage.ARRIVE
+        if moment.stage is not MomentStage.ISSUE:
             return False
-        return event.kind is Kind.FENCE or (event.strong_read and self._acquired(event))
+        return event.kind is SimulatedEventKind.FENCE or (event.strong_read and self._acquired(event))
 
-    def _acquired(self, read: Event) -> bool:
+    def _acquired(self, read: SimulatedEvent) -> bool:
         """Whether the read may complete a synchronisation."""
         completes = any(
             event.acquires and (event is read or self.program.before(read, event)) for event in self.program.events
         )
         return completes and any(write.thread != read.thread and write.may_meet(read) for write in self.strong)
 
-    def _handed_on(self, write: Event) -> bool:
+    def _handed_on(self, write: SimulatedEvent) -> bool:
         """Whether others may be told of the write: by its thread, or by one that strongly read it."""
         return write.strong or any(
-            self.program.before(write, event) and (event.releases or event.kind is Kind.BARRIER)
+            self.program.before(write, event) and (event.releases or event.kind is SimulatedEventKind.BARRIER)
             for event in self.program.events
         )
 
@@ -165,6 +171,6 @@ class _Telling:
 
 def _in_l2(moment: Moment) -> bool:
     """Whether this is when a write gets to L2."""
-    if moment.event.kind is Kind.ATOMIC:
-        return moment.stage is Stage.ISSUE
-    return moment.event.kind is Kind.WRITE and moment.stage is Stage.ARRIVE
+    if moment.event.kind is SimulatedEventKind.ATOMIC:
+        return moment.stage is MomentStage.ISSUE
+    return moment.event.kind is SimulatedEventKind.WRITE and moment.stage is MomentStage.ARRIVE

@@ -22,7 +22,7 @@ RELEASING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.RELEAS
 ACQUIRING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.ACQUIRE)
 
 
-class Kind(Enum):
+class SimulatedEventKind(Enum):
     READ = "read"
     WRITE = "write"
     ATOMIC = "atomic"
@@ -31,13 +31,13 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class SimulatedEvent:
     """`locations` are all it may touch; `dependencies` the events whose values decide what it does, or whether."""
 
     number: int
     thread: int
     step: int
-    kind: Kind
+    kind: SimulatedEventKind
     instruction: Instruction
     locations: frozenset[int] = frozenset()
     dependencies: frozenset[int] = frozenset()
@@ -45,15 +45,15 @@ class Event:
 
     @property
     def accesses(self) -> bool:
-        return self.kind not in (Kind.FENCE, Kind.BARRIER)
+        return self.kind not in (SimulatedEventKind.FENCE, SimulatedEventKind.BARRIER)
 
     @property
     def reads(self) -> bool:
-        return self.kind in (Kind.READ, Kind.ATOMIC)
+        return self.kind in (SimulatedEventKind.READ, SimulatedEventKind.ATOMIC)
 
     @property
     def writes(self) -> bool:
-        return self.kind in (Kind.WRITE, Kind.ATOMIC)
+        return self.kind in (SimulatedEventKind.WRITE, SimulatedEventKind.ATOMIC)
 
     @property
     def order(self) -> Order:
@@ -73,7 +73,7 @@ class Event:
 
     @property
     def strong(self) -> bool:
-        return self.kind is Kind.FENCE or (self.accesses and self.order is not Order.WEAK)
+        return self.kind is SimulatedEventKind.FENCE or (self.accesses and self.order is not Order.WEAK)
 
     @property
     def strong_read(self) -> bool:
@@ -101,6 +101,6 @@ class Event:
     def waits(self) -> bool:
         return isinstance(self.instruction, Barrier) and self.instruction.mode is BarrierMode.SYNC
 
-    def may_meet(self, other: Event) -> bool:
+    def may_meet(self, other: SimulatedEvent) -> bool:
         """Whether both may touch one location."""
         return bool(self.locations & other.locations)

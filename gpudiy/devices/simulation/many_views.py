@@ -9,22 +9,21 @@ synchronise with, since their scopes do not include each other, holds nothing ba
 
 from __future__ import annotations
 
-from gpudiy.devices.simulation.barriers import order_barriers
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.moment import Stage, Timetable, accesses
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.moment import MomentStage, Timetable, accesses, order_barriers
+from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.devices.simulation.single_memory import order_dependencies
 
 
-def many_views(program: Program) -> Timetable:
+def many_views(program: SimulatedProgram) -> Timetable:
     table = Timetable(program, views=True)
     for event in accesses(program.events):
-        issue = table.add(Stage.ISSUE, event)
-        if event.kind is Kind.WRITE:
-            table.order(issue, table.add(Stage.ARRIVE, event))
+        issue = table.add(MomentStage.ISSUE, event)
+        if event.kind is SimulatedEventKind.WRITE:
+            table.order(issue, table.add(MomentStage.ARRIVE, event))
         if event.writes:
             for viewer in _viewers(program, event):
-                seen = table.add(Stage.SEEN, event, viewer)
+                seen = table.add(MomentStage.SEEN, event, viewer)
                 table.order(table.performed(event) if event.strong else issue, seen)
     order_barriers(table)
     order_dependencies(table)
@@ -33,13 +32,13 @@ def many_views(program: Program) -> Timetable:
     return table
 
 
-def _viewers(program: Program, write: Event) -> list[int]:
+def _viewers(program: SimulatedProgram, write: SimulatedEvent) -> list[int]:
     """The other threads that load what may be this write; atomics look at L2."""
     return sorted(
         {
             event.thread
             for event in program.events
-            if event.kind is Kind.READ and event.thread != write.thread and event.may_meet(write)
+            if event.kind is SimulatedEventKind.READ and event.thread != write.thread and event.may_meet(write)
         }
     )
 
@@ -69,7 +68,7 @@ def order_synchronisation(table: Timetable) -> None:
             _order_acquire(table, event)
 
 
-def mutual(program: Program, one: Event, other: Event) -> bool:
+def mutual(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> bool:
     """Whether each has a scope that includes the thread of the other."""
     if one.scope is None or other.scope is None:
         return False
@@ -77,12 +76,14 @@ def mutual(program: Program, one: Event, other: Event) -> bool:
     return common <= min(one.scope, other.scope)
 
 
-def may_synchronise(program: Program, one: Event, other: Event) -> bool:
+def may_synchronise(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> bool:
     """Morally strong, as far as it can be told before the run."""
-    return mutual(program, one, other) and (one.kind is Kind.FENCE or other.kind is Kind.FENCE or one.may_meet(other))
+    return mutual(program, one, other) and (
+        one.kind is SimulatedEventKind.FENCE or other.kind is SimulatedEventKind.FENCE or one.may_meet(other)
+    )
 
 
-def has_partner(program: Program, event: Event) -> bool:
+def has_partner(program: SimulatedProgram, event: SimulatedEvent) -> bool:
     """Whether a release has an acquire, or an acquire a release, in another thread."""
     return any(
         ((event.releases and other.acquires) or (event.acquires and other.releases))
@@ -92,18 +93,18 @@ def has_partner(program: Program, event: Event) -> bool:
     )
 
 
-def has_sequential_partner(program: Program, event: Event) -> bool:
+def has_sequential_partner(program: SimulatedProgram, event: SimulatedEvent) -> bool:
     return any(
         other.sequential and other.thread != event.thread and mutual(program, event, other) for other in program.events
     )
 
 
-def _order_sequential(table: Timetable, fence: Event) -> None:
+def _order_sequential(table: Timetable, fence: SimulatedEvent) -> None:
     """All that precedes the fence is issued before it, all that follows after it."""
     program = table.program
-    moment = table.add(Stage.ISSUE, fence)
+    moment = table.add(MomentStage.ISSUE, fence)
     for event in program.events:
-        here = table.find(Stage.ISSUE, event)
+        here = table.find(MomentStage.ISSUE, event)
         if here is None:
             continue
         if program.before(event, fence):
@@ -114,11 +115,11 @@ def _order_sequential(table: Timetable, fence: Event) -> None:
         table.order(table.issue(program.events[source]), moment)
 
 
-def _order_release(table: Timetable, release: Event) -> None:
+def _order_release(table: Timetable, release: SimulatedEvent) -> None:
     """All that precedes a release is issued before the strong writes that can publish it."""
     program = table.program
     members = accesses(program.events)
-    fence = release.kind is Kind.FENCE
+    fence = release.kind is SimulatedEventKind.FENCE
     publishing = [w for w in members if program.before(release, w) and w.writes and w.strong] if fence else [release]
     for event in members:
         for write in publishing:
@@ -126,11 +127,11 @@ def _order_release(table: Timetable, release: Event) -> None:
                 table.order(table.issue(event), table.issue(write))
 
 
-def _order_acquire(table: Timetable, acquire: Event) -> None:
+def _order_acquire(table: Timetable, acquire: SimulatedEvent) -> None:
     """All that follows an acquire is issued after the strong reads that it can complete."""
     program = table.program
     members = accesses(program.events)
-    fence = acquire.kind is Kind.FENCE
+    fence = acquire.kind is SimulatedEventKind.FENCE
     reading = [r for r in members if program.before(r, acquire) and r.strong_read] if fence else [acquire]
     for event in members:
         for read in reading:

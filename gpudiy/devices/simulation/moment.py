@@ -1,4 +1,4 @@
-"""Moments: the points in time that make a run what it is, and which of them must come before which."""
+"""Moments: the points in time that decide a run, and which of them must come before which; the waiting at barriers."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from graphlib import CycleError, TopologicalSorter
 
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.program import SimulatedProgram
 
 
-class Stage(Enum):
+class MomentStage(Enum):
     ISSUE = "issue"  # a load takes its value, a store enters the store buffer, an atomic happens, a thread arrives
     ARRIVE = "arrive"  # a store is in L2; a thread leaves a barrier
     SEEN = "seen"  # another thread can see a write
@@ -24,8 +24,8 @@ class NeverEnds(Exception):
 @dataclass(frozen=True, slots=True)
 class Moment:
     number: int
-    stage: Stage
-    event: Event
+    stage: MomentStage
+    event: SimulatedEvent
     viewer: int = -1
 
 
@@ -33,33 +33,33 @@ class Moment:
 class Timetable:
     """All moments of a program, and for each of them those that must come before it."""
 
-    program: Program
+    program: SimulatedProgram
     views: bool = False  # every thread has its own view of memory
     moments: list[Moment] = field(default_factory=list)
     before: list[set[int]] = field(default_factory=list)
-    _numbers: dict[tuple[Stage, int, int], int] = field(default_factory=dict)
+    _numbers: dict[tuple[MomentStage, int, int], int] = field(default_factory=dict)
 
-    def add(self, stage: Stage, event: Event, viewer: int = -1) -> int:
+    def add(self, stage: MomentStage, event: SimulatedEvent, viewer: int = -1) -> int:
         number = len(self.moments)
         self.moments.append(Moment(number, stage, event, viewer))
         self.before.append(set())
         self._numbers[stage, event.number, viewer] = number
         return number
 
-    def find(self, stage: Stage, event: Event, viewer: int = -1) -> int | None:
+    def find(self, stage: MomentStage, event: SimulatedEvent, viewer: int = -1) -> int | None:
         return self._numbers.get((stage, event.number, viewer))
 
-    def issue(self, event: Event) -> int:
-        return self._numbers[Stage.ISSUE, event.number, -1]
+    def issue(self, event: SimulatedEvent) -> int:
+        return self._numbers[MomentStage.ISSUE, event.number, -1]
 
-    def performed(self, event: Event) -> int:
+    def performed(self, event: SimulatedEvent) -> int:
         """When the event has happened for everybody: stores are late, all else happens when it is issued."""
-        if event.kind is Kind.WRITE:
-            return self._numbers[Stage.ARRIVE, event.number, -1]
+        if event.kind is SimulatedEventKind.WRITE:
+            return self._numbers[MomentStage.ARRIVE, event.number, -1]
         return self.issue(event)
 
-    def left(self, barrier: Event) -> int:
-        return self._numbers[Stage.ARRIVE, barrier.number, -1]
+    def left(self, barrier: SimulatedEvent) -> int:
+        return self._numbers[MomentStage.ARRIVE, barrier.number, -1]
 
     def order(self, earlier: int, later: int) -> None:
         self.before[later].add(earlier)
@@ -80,5 +80,42 @@ class Timetable:
         return found
 
 
-def accesses(events: Iterable[Event]) -> list[Event]:
+def accesses(events: Iterable[SimulatedEvent]) -> list[SimulatedEvent]:
     return [event for event in events if event.accesses]
+
+
+def barriers_met_by(program: SimulatedProgram, barrier: SimulatedEvent) -> list[SimulatedEvent]:
+    """The barriers of other threads of the CTA that this one waits for."""
+    placements = program.placements
+    return [
+        other
+        for other in program.events
+        if other.kind is SimulatedEventKind.BARRIER
+        and other.thread != barrier.thread
+        and other.meeting == barrier.meeting
+        and placements[other.thread].cta == placements[barrier.thread].cta
+    ]
+
+
+def order_barriers(table: Timetable) -> None:
+    """What precedes a barrier has happened when its thread arrives; what follows waits until it may leave."""
+    program = table.program
+    barriers = [event for event in program.events if event.kind is SimulatedEventKind.BARRIER]
+    for barrier in barriers:
+        table.add(MomentStage.ISSUE, barrier)
+        table.order(table.issue(barrier), table.add(MomentStage.ARRIVE, barrier))
+    for barrier in barriers:
+        for source in barrier.dependencies:
+            table.order(table.issue(program.events[source]), table.issue(barrier))
+        for event in program.events:
+            if event.kind is SimulatedEventKind.FENCE:
+                continue
+            if program.before(event, barrier):
+                table.order(table.performed(event), table.issue(barrier))
+                if event.waits:
+                    table.order(table.left(event), table.issue(barrier))
+            elif program.before(barrier, event) and barrier.waits:
+                table.order(table.left(barrier), table.issue(event))
+        if barrier.waits:
+            for other in barriers_met_by(program, barrier):
+                table.order(table.issue(other), table.left(barrier))

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.barriers import met_by, order_barriers
-from gpudiy.devices.simulation.event import Kind
-from gpudiy.devices.simulation.moment import NeverEnds, Stage, Timetable, accesses
-from gpudiy.devices.simulation.profile import Family, Profile
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.event import SimulatedEventKind
+from gpudiy.devices.simulation.moment import (
+    MomentStage,
+    NeverEnds,
+    Timetable,
+    accesses,
+    barriers_met_by,
+    order_barriers,
+)
+from gpudiy.devices.simulation.profile import MemoryFamily, Profile
+from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus import Test
 from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.instruction import (
@@ -46,7 +52,7 @@ def _obstacles(test: Test, profile: Profile) -> Iterator[str]:
             if reason is not None:
                 yield f"P{number} has `{instruction_text(instruction)}`: {reason}"
         yield from _barriers(number, thread)
-    program = Program(test)
+    program = SimulatedProgram(test)
     if len(program.events) > MOST_EVENTS:
         yield f"it has {len(program.events)} accesses, fences and barriers with its loops unrolled, over {MOST_EVENTS}"
     yield from _waiting(program)
@@ -57,7 +63,7 @@ def _unknown(instruction: Instruction, profile: Profile) -> str | None:
         return "the simulated machine has the generic proxy only"
     if isinstance(instruction, (Load, Store, Atomic, Reduce)) and instruction.access.proxy is not Proxy.GENERIC:
         return "the simulated machine has the generic proxy only"
-    if profile.family is not Family.SINGLE_MEMORY:
+    if profile.family is not MemoryFamily.SINGLE_MEMORY:
         return None
     if isinstance(instruction, Fence):
         return None if instruction.kind is FenceKind.MEMBAR else f"{profile.chip} has no fence but membar"
@@ -83,17 +89,17 @@ def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:
             yield f"P{number} takes the number of a barrier from a register"
 
 
-def _waiting(program: Program) -> Iterator[str]:
+def _waiting(program: SimulatedProgram) -> Iterator[str]:
     table = Timetable(program)
     for event in accesses(program.events):
-        issue = table.add(Stage.ISSUE, event)
-        if event.kind is Kind.WRITE:
-            table.order(issue, table.add(Stage.ARRIVE, event))
+        issue = table.add(MomentStage.ISSUE, event)
+        if event.kind is SimulatedEventKind.WRITE:
+            table.order(issue, table.add(MomentStage.ARRIVE, event))
     order_barriers(table)
     for barrier in program.events:
         if barrier.waits and isinstance(barrier.instruction, Barrier):
             count = barrier.instruction.count
-            if isinstance(count, Immediate) and count.value - 1 > len(met_by(program, barrier)):
+            if isinstance(count, Immediate) and count.value - 1 > len(barriers_met_by(program, barrier)):
                 yield f"P{barrier.thread} waits at a barrier for {count.value} threads that never come together"
     try:
         table.sorted()

@@ -8,7 +8,7 @@ from enum import Enum
 from gpudiy.litmus.errors import near_name
 
 
-class Family(Enum):
+class MemoryFamily(Enum):
     """The rules of order a chip keeps."""
 
     INTERLEAVING = "one access after another"
@@ -34,7 +34,7 @@ class Profile:
     name: str
     chip: str
     architecture: str
-    family: Family
+    family: MemoryFamily
     model: str
     loads: Pace = PROMPT  # a load takes its value late: those behind it overtake it
     rereads: Pace = PROMPT  # the same, for a load whose location its thread loads again
@@ -47,25 +47,25 @@ class Profile:
 
 _PROFILES = (
     Profile(
-        "sc", "simulated SC", "none", Family.INTERLEAVING, "sc",
+        "sc", "simulated SC", "none", MemoryFamily.INTERLEAVING, "sc",
         loads=Pace(0.3, 5.0), rereads=Pace(0.3, 5.0), stores=Pace(0.3, 5.0), atomics=Pace(0.3, 5.0),
     ),
     Profile(
-        "fermi", "simulated Fermi", "sm_20", Family.SINGLE_MEMORY, "ptx-asplos15",
+        "fermi", "simulated Fermi", "sm_20", MemoryFamily.SINGLE_MEMORY, "ptx-asplos15",
         loads=Pace(0.12, 6.0), rereads=Pace(0.35, 8.0), stores=Pace(0.10, 5.0), atomics=Pace(0.001, 6.0),
         reads_in_order=False, bank_conflicts_hold_loads=1.5,
     ),
     Profile(
-        "kepler", "simulated Kepler", "sm_35", Family.SINGLE_MEMORY, "ptx-asplos15",
+        "kepler", "simulated Kepler", "sm_35", MemoryFamily.SINGLE_MEMORY, "ptx-asplos15",
         loads=Pace(0.15, 6.0), rereads=Pace(0.45, 8.0), stores=Pace(0.20, 6.0), atomics=Pace(0.002, 6.0),
         reads_in_order=False, bank_conflicts_hold_loads=1.5,
     ),
     Profile(
-        "maxwell", "simulated Maxwell", "sm_52", Family.SINGLE_MEMORY, "ptx-asplos15",
+        "maxwell", "simulated Maxwell", "sm_52", MemoryFamily.SINGLE_MEMORY, "ptx-asplos15",
         loads=Pace(0.01, 5.0), rereads=Pace(0.01, 5.0), stores=Pace(0.01, 5.0),
     ),
     Profile(
-        "volta", "simulated Volta", "sm_70", Family.MANY_VIEWS, "ptx-6.0",
+        "volta", "simulated Volta", "sm_70", MemoryFamily.MANY_VIEWS, "ptx-6.0",
         loads=Pace(0.15, 6.0), rereads=Pace(0.15, 6.0), stores=Pace(0.20, 6.0), atomics=Pace(0.02, 6.0),
         views=Pace(0.15, 8.0), reads_in_order=False,
     ),

@@ -1,11 +1,11 @@
-"""`Program`: a test made ready for simulation: unrolled threads, their events, memory as numbers."""
+"""`SimulatedProgram`: a test made ready for simulation: unrolled threads, their events, memory as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.unrolled import Step, unrolled
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.unrolled import UnrolledStep, unroll_thread
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import shown, wrapped
 from gpudiy.litmus.condition import AddressOf, Value
@@ -32,10 +32,15 @@ from gpudiy.litmus.test import Test
 FIRST_ADDRESS, ADDRESS_STEP = 0x4E100000, 0x1000  # fit registers of 32 bits too
 Sources = frozenset[int]
 NOTHING: Sources = frozenset()
-KINDS = {Load: Kind.READ, Store: Kind.WRITE, Atomic: Kind.ATOMIC, Reduce: Kind.ATOMIC}
+KINDS = {
+    Load: SimulatedEventKind.READ,
+    Store: SimulatedEventKind.WRITE,
+    Atomic: SimulatedEventKind.ATOMIC,
+    Reduce: SimulatedEventKind.ATOMIC,
+}
 
 
-class Program:
+class SimulatedProgram:
     """What the machine knows of a test before it runs."""
 
     def __init__(self, test: Test) -> None:
@@ -66,8 +71,8 @@ class Program:
             {d.name: wrapped(self.number(d.initial), d.type) for d in test.registers_of(number)}
             for number in range(len(test.threads))
         ]
-        self.steps: list[tuple[Step, ...]] = [unrolled(thread) for thread in test.threads]
-        self.events: list[Event] = []
+        self.steps: list[tuple[UnrolledStep, ...]] = [unroll_thread(thread) for thread in test.threads]
+        self.events: list[SimulatedEvent] = []
         for number in range(len(test.threads)):
             self.events += self._thread_events(number, len(self.events))
         self.by_step = {(event.thread, event.step): event for event in self.events}
@@ -86,7 +91,7 @@ class Program:
             return AddressOf(self.names[index])
         return shown(number, type)
 
-    def before(self, one: Event, other: Event) -> bool:
+    def before(self, one: SimulatedEvent, other: SimulatedEvent) -> bool:
         """Program order."""
         return one.thread == other.thread and one.step < other.step
 
@@ -103,7 +108,7 @@ class Program:
             for types in kinds
         ]
 
-    def _thread_events(self, thread: int, first: int) -> Iterator[Event]:
+    def _thread_events(self, thread: int, first: int) -> Iterator[SimulatedEvent]:
         """Walk the steps in order; where paths join, what they depend on is joined too."""
         steps = self.steps[thread]
         arriving: list[tuple[dict[str, Sources], Sources] | None] = [None] * (len(steps) + 1)
@@ -134,20 +139,28 @@ class Program:
             _join(arriving, index + 1, held, branched)
 
     def _event(
-        self, number: int, thread: int, index: int, step: Step, depends: Sources, met: dict[tuple[int, int], int]
-    ) -> Event:
+        self,
+        number: int,
+        thread: int,
+        index: int,
+        step: UnrolledStep,
+        depends: Sources,
+        met: dict[tuple[int, int], int],
+    ) -> SimulatedEvent:
         instruction = step.instruction
         assert instruction is not None
         if isinstance(instruction, Fence):
-            return Event(number, thread, index, Kind.FENCE, instruction, dependencies=depends)
+            return SimulatedEvent(number, thread, index, SimulatedEventKind.FENCE, instruction, dependencies=depends)
         if isinstance(instruction, Barrier):
             identifier = instruction.identifier.value if isinstance(instruction.identifier, Immediate) else 0
             key = (instruction.instance, identifier)
             met[key] = met.get(key, 0) + 1
             meeting = (*key, met[key])
-            return Event(number, thread, index, Kind.BARRIER, instruction, dependencies=depends, meeting=meeting)
+            return SimulatedEvent(
+                number, thread, index, SimulatedEventKind.BARRIER, instruction, dependencies=depends, meeting=meeting
+            )
         locations = self.targets[thread, step.position]
-        return Event(number, thread, index, KINDS[type(instruction)], instruction, locations, depends)
+        return SimulatedEvent(number, thread, index, KINDS[type(instruction)], instruction, locations, depends)
 
 
 def _sources(held: dict[str, Sources], instruction: Instruction) -> Sources:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpudiy.devices.simulation.event import Event
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.event import SimulatedEvent
+from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus.arithmetic import compared, computed, wrapped
 from gpudiy.litmus.instruction import (
     Alu,
@@ -37,7 +37,7 @@ class Reached:
     given_up: bool = False  # a loop would have gone round once too often
 
 
-def run_to(program: Program, thread: int, goal: int, values: Mapping[int, int]) -> Reached:
+def run_to(program: SimulatedProgram, thread: int, goal: int, values: Mapping[int, int]) -> Reached:
     """Run the thread from its start to a step; `values` are those that reads, by event, have got."""
     steps = program.steps[thread]
     held: Held = dict(program.start[thread])
@@ -76,7 +76,7 @@ def run_to(program: Program, thread: int, goal: int, values: Mapping[int, int]) 
     return Reached(held, index == goal)
 
 
-def runs_here(event: Event, registers: Held) -> bool:
+def runs_here(event: SimulatedEvent, registers: Held) -> bool:
     """Whether the guard of the event lets it run."""
     guard = guard_of(event.instruction)
     if guard is None:
@@ -87,13 +87,13 @@ def runs_here(event: Event, registers: Held) -> bool:
     return bool(predicate) != guard.negated
 
 
-def operand_value(program: Program, registers: Held, operand: Operand) -> int | None:
+def operand_value(program: SimulatedProgram, registers: Held, operand: Operand) -> int | None:
     if isinstance(operand, Immediate):
         return operand.value
     return registers[operand.name] if isinstance(operand, Register) else program.address(operand.name)
 
 
-def _calculated(program: Program, registers: Held, instruction: Alu | SetPredicate) -> int | None:
+def _calculated(program: SimulatedProgram, registers: Held, instruction: Alu | SetPredicate) -> int | None:
     numbers: list[int] = []
     for source in instruction.sources:
         value = operand_value(program, registers, source)

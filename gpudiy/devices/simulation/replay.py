@@ -6,8 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.moment import Moment, Stage, Timetable
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.moment import Moment, MomentStage, Timetable
 from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
 from gpudiy.litmus.arithmetic import CannotCompute, modified, wrapped
 from gpudiy.litmus.condition import FinalRegister, Observable, Value
@@ -104,28 +104,28 @@ class Replay(ABC):
         """What every location holds in the end."""
 
     def _happen(self, moment: Moment) -> None:
-        if moment.stage is Stage.ISSUE:
+        if moment.stage is MomentStage.ISSUE:
             request = self._request(moment.event)
             if request is not None:
                 self._issue(moment.event, request)
-        elif moment.stage is Stage.ARRIVE:
+        elif moment.stage is MomentStage.ARRIVE:
             self._arrive(moment.event)
         else:
             self._seen(moment.event, moment.viewer)
 
     @abstractmethod
-    def _issue(self, event: Event, request: Request) -> None:
+    def _issue(self, event: SimulatedEvent, request: Request) -> None:
         """An access leaves its thread."""
 
     @abstractmethod
-    def _arrive(self, event: Event) -> None:
+    def _arrive(self, event: SimulatedEvent) -> None:
         """An access reaches the memory."""
 
     @abstractmethod
-    def _seen(self, event: Event, viewer: int) -> None:
+    def _seen(self, event: SimulatedEvent, viewer: int) -> None:
         """A write becomes visible to a thread."""
 
-    def _written(self, event: Event, request: Request, old: int) -> int | None:
+    def _written(self, event: SimulatedEvent, request: Request, old: int) -> int | None:
         """What a store or an atomic writes; None if it writes nothing."""
         instruction = event.instruction
         if isinstance(instruction, Store):
@@ -133,7 +133,7 @@ class Replay(ABC):
         assert isinstance(instruction, (Atomic, Reduce))
         return modified(instruction.operation, old, list(request.operands), instruction.access.type)
 
-    def _request(self, event: Event) -> Request | None:
+    def _request(self, event: SimulatedEvent) -> Request | None:
         """None if the thread does not come to the event, or its guard forbids it."""
         request = self.constant[event.number]
         if request is not None:
@@ -141,7 +141,7 @@ class Replay(ABC):
         reached = run_to(self.program, event.thread, event.step, self.values)
         return self._asked(event, reached)
 
-    def _asked(self, event: Event, reached: Reached) -> Request | None:
+    def _asked(self, event: SimulatedEvent, reached: Reached) -> Request | None:
         if not (reached.there and runs_here(event, reached.registers)):
             return None
         instruction = event.instruction
@@ -156,7 +156,7 @@ class Replay(ABC):
             raise CannotCompute(f"P{event.thread} uses {address:#x} as an address, where no variable is")
         return Request(location, tuple(value for value in operands if value is not None))
 
-    def _constant(self, event: Event) -> Request | None:
+    def _constant(self, event: SimulatedEvent) -> Request | None:
         """What the event asks whatever the reads return, if that can be told."""
         if event.dependencies:
             return None
@@ -177,8 +177,8 @@ class SingleMemory(Replay):
     def _memory(self) -> list[int]:
         return self.memory
 
-    def _issue(self, event: Event, request: Request) -> None:
-        if event.kind in (Kind.BARRIER, Kind.FENCE):
+    def _issue(self, event: SimulatedEvent, request: Request) -> None:
+        if event.kind in (SimulatedEventKind.BARRIER, SimulatedEventKind.FENCE):
             return
         location = request.location
         queue = self.waiting[event.thread].get(location)
@@ -190,18 +190,18 @@ class SingleMemory(Replay):
         written = self._written(event, request, old)
         if written is None:
             return
-        if event.kind is Kind.ATOMIC:
+        if event.kind is SimulatedEventKind.ATOMIC:
             self.memory[location] = written
         else:
             self.waiting[event.thread].setdefault(location, []).append((event.number, written))
             self.buffered[event.number] = (location, written)
 
-    def _arrive(self, event: Event) -> None:
+    def _arrive(self, event: SimulatedEvent) -> None:
         entry = self.buffered.pop(event.number, None)
         if entry is not None:
             location, written = entry
             self.waiting[event.thread][location].remove((event.number, written))
             self.memory[location] = written
 
-    def _seen(self, event: Event, viewer: int) -> None:
+    def _seen(self, event: SimulatedEvent, viewer: int) -> None:
         """All threads see one memory: there is nothing more to happen."""

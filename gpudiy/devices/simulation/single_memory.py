@@ -10,22 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.barriers import met_by, order_barriers
-from gpudiy.devices.simulation.event import Event, Kind
-from gpudiy.devices.simulation.moment import Stage, Timetable, accesses
-from gpudiy.devices.simulation.program import Program
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.moment import MomentStage, Timetable, accesses, barriers_met_by, order_barriers
+from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import Fence
 
 LEVELS = {Scope.CTA: 1, Scope.GPU: 4}  # where a placement tells the group; all threads are in one system
 
 
-def single_memory(program: Program, reads_in_order: bool) -> Timetable:
+def single_memory(program: SimulatedProgram, reads_in_order: bool) -> Timetable:
     table = Timetable(program)
     for event in accesses(program.events):
-        issue = table.add(Stage.ISSUE, event)
-        if event.kind is Kind.WRITE:
-            table.order(issue, table.add(Stage.ARRIVE, event))
+        issue = table.add(MomentStage.ISSUE, event)
+        if event.kind is SimulatedEventKind.WRITE:
+            table.order(issue, table.add(MomentStage.ARRIVE, event))
     order_barriers(table)
     order_dependencies(table)
     order_locations(table, reads_in_order)
@@ -33,7 +32,7 @@ def single_memory(program: Program, reads_in_order: bool) -> Timetable:
     return table
 
 
-def interleaving(program: Program) -> Timetable:
+def interleaving(program: SimulatedProgram) -> Timetable:
     """Each access happens at once, and after all that precede it."""
     table = single_memory(program, True)
     for one, other in _pairs(program):
@@ -63,7 +62,7 @@ def order_fences(table: Timetable) -> None:
         table.order(table.performed(one), table.performed(other))
 
 
-def fenced_pairs(program: Program) -> Iterator[tuple[Event, Event]]:
+def fenced_pairs(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
     """The accesses a fence keeps in order, where the threads in its scope could notice."""
     reach = {pair: scope for pair in _pairs(program) if (scope := _fence_between(program, *pair)) is not None}
     for scope in (Scope.CTA, Scope.GPU, Scope.SYS):
@@ -82,7 +81,7 @@ def fenced_pairs(program: Program) -> Iterator[tuple[Event, Event]]:
                     yield one, other
 
 
-def _fence_between(program: Program, one: Event, other: Event) -> Scope | None:
+def _fence_between(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> Scope | None:
     """The widest fence between two accesses of a thread."""
     return max(
         (
@@ -94,7 +93,9 @@ def _fence_between(program: Program, one: Event, other: Event) -> Scope | None:
     )
 
 
-def _potential_order(program: Program, threads: set[int], fenced: set[tuple[Event, Event]]) -> list[int]:
+def _potential_order(
+    program: SimulatedProgram, threads: set[int], fenced: set[tuple[SimulatedEvent, SimulatedEvent]]
+) -> list[int]:
     """For each access what could come behind it, as bits: by a dependency, a fence, a barrier or a conflict."""
     follows = [0] * len(program.events)
     members = [event for event in accesses(program.events) if event.thread in threads]
@@ -111,12 +112,12 @@ def _potential_order(program: Program, threads: set[int], fenced: set[tuple[Even
     return _closed(follows)
 
 
-def _barrier_between(program: Program, one: Event, other: Event) -> bool:
+def _barrier_between(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> bool:
     return any(
         program.before(one, arrival) and program.before(barrier, other)
         for barrier in program.events
         if barrier.waits and barrier.thread == other.thread
-        for arrival in met_by(program, barrier)
+        for arrival in barriers_met_by(program, barrier)
     )
 
 
@@ -129,7 +130,7 @@ def _closed(follows: list[int]) -> list[int]:
     return follows
 
 
-def _pairs(program: Program) -> Iterator[tuple[Event, Event]]:
+def _pairs(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
     """All pairs of accesses of a thread, in program order."""
     members = accesses(program.events)
     for one in members:

@@ -11,7 +11,7 @@ PASSES = 4  # how often a loop may go round before its instance is given up
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class UnrolledStep:
     """One instruction of the unrolled code; `jump` is where a branch goes: None, if it would go round once too often.
 
     A step without an instruction ends the thread.
@@ -22,7 +22,7 @@ class Step:
     jump: int | None = None
 
 
-def unrolled(thread: Thread) -> tuple[Step, ...]:
+def unroll_thread(thread: Thread) -> tuple[UnrolledStep, ...]:
     """The thread once for each time a loop may go round; what lies before all loops is there only once."""
     labels = {each.name: position for position, each in enumerate(thread) if isinstance(each, Label)}
     backward = [
@@ -37,7 +37,7 @@ def unrolled(thread: Thread) -> tuple[Step, ...]:
         begin = 0 if number == 0 else min(backward)
         starts.append((total, begin))
         total += len(thread) - begin + 1
-    steps: list[Step] = []
+    steps: list[UnrolledStep] = []
     for number, (_, begin) in enumerate(starts):
         for position in range(begin, len(thread)):
             instruction = thread[position]
@@ -47,6 +47,6 @@ def unrolled(thread: Thread) -> tuple[Step, ...]:
                 goal = number + (target <= position)
                 if goal < passes:
                     jump = starts[goal][0] + target - starts[goal][1]
-            steps.append(Step(position, instruction, jump))
-        steps.append(Step(len(thread), None))
+            steps.append(UnrolledStep(position, instruction, jump))
+        steps.append(UnrolledStep(len(thread), None))
     return tuple(steps)

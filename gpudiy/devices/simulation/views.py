@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.barriers import met_by
-from gpudiy.devices.simulation.event import Event, Kind
+from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
 from gpudiy.devices.simulation.many_views import may_synchronise, mutual
-from gpudiy.devices.simulation.moment import Timetable
+from gpudiy.devices.simulation.moment import Timetable, barriers_met_by
 from gpudiy.devices.simulation.replay import Replay, Request
 
 
@@ -40,25 +39,25 @@ class ManyViews(Replay):
             if one.releases
         }
         self.sequential = [event for event in events if event.sequential]
-        self.meetings = {event.number: met_by(program, event) for event in events if event.waits}
+        self.meetings = {event.number: barriers_met_by(program, event) for event in events if event.waits}
 
-    def _acquires_of(self, read: Event) -> list[Event]:
+    def _acquires_of(self, read: SimulatedEvent) -> list[SimulatedEvent]:
         """The acquires that complete a strong read: itself, a later one of its location, a later fence."""
         return [
             event
             for event in self.program.events
             if event.acquires
             and (event is read or self.program.before(read, event))
-            and (event.kind is Kind.FENCE or event.may_meet(read))
+            and (event.kind is SimulatedEventKind.FENCE or event.may_meet(read))
         ]
 
-    def _releases_of(self, write: Event) -> list[Event]:
+    def _releases_of(self, write: SimulatedEvent) -> list[SimulatedEvent]:
         return [
             event
             for event in self.program.events
             if event.releases
             and (event is write or self.program.before(event, write))
-            and (event.kind is Kind.FENCE or event.may_meet(write))
+            and (event.kind is SimulatedEventKind.FENCE or event.may_meet(write))
         ]
 
     def _start(self) -> None:
@@ -88,19 +87,19 @@ class ManyViews(Replay):
             for initial, last in zip(self.program.initial, self.last_in_l2, strict=True)
         ]
 
-    def _issue(self, event: Event, request: Request) -> None:
+    def _issue(self, event: SimulatedEvent, request: Request) -> None:
         self.now += 1
-        if event.kind is Kind.BARRIER:
+        if event.kind is SimulatedEventKind.BARRIER:
             self.gathered[event.number] = self._known(event)
             return
-        if event.kind is Kind.FENCE:
+        if event.kind is SimulatedEventKind.FENCE:
             self._fence(event)
             return
         source: int | None = None
-        if event.kind is Kind.ATOMIC:
+        if event.kind is SimulatedEventKind.ATOMIC:
             source = self.last_in_l2[request.location]
             self._read(event, request, source)
-        elif event.kind is Kind.READ:
+        elif event.kind is SimulatedEventKind.READ:
             source = self._seen_by(event, request.location)
             self._read(event, request, source)
         if event.writes:
@@ -108,21 +107,21 @@ class ManyViews(Replay):
             if written is not None:
                 self._write(event, request.location, written, source)
 
-    def _arrive(self, event: Event) -> None:
+    def _arrive(self, event: SimulatedEvent) -> None:
         self.now += 1
-        if event.kind is Kind.BARRIER:
+        if event.kind is SimulatedEventKind.BARRIER:
             for other in self.meetings.get(event.number, []):
                 self._tell(event, self.gathered.get(other.number, 0))
         elif event.number in self.location:
             self._to_l2(event.number)
 
-    def _seen(self, event: Event, viewer: int) -> None:
+    def _seen(self, event: SimulatedEvent, viewer: int) -> None:
         self.now += 1
         if event.number in self.location:
             self.view[viewer] |= 1 << event.number
             self.sight[viewer].setdefault(event.number, self.now)
 
-    def _read(self, event: Event, request: Request, source: int | None) -> None:
+    def _read(self, event: SimulatedEvent, request: Request, source: int | None) -> None:
         location = request.location
         if source is None:
             self.values[event.number] = self.program.initial[location]
@@ -138,7 +137,7 @@ class ManyViews(Replay):
                 if self.partners[release] >> acquire.number & 1:
                     self._tell(acquire, carries)
 
-    def _write(self, event: Event, location: int, written: int, source: int | None) -> None:
+    def _write(self, event: SimulatedEvent, location: int, written: int, source: int | None) -> None:
         number = event.number
         self.written_value[number] = written
         self.location[number] = location
@@ -151,19 +150,23 @@ class ManyViews(Replay):
         self.view[event.thread] |= 1 << number
         self.sight[event.thread][number] = self.now
         for release in self.publishing[number]:
-            if release is event or release.kind is Kind.FENCE or self.location.get(release.number) == location:
+            if (
+                release is event
+                or release.kind is SimulatedEventKind.FENCE
+                or self.location.get(release.number) == location
+            ):
                 carries = self._known(release) | self.told[release.number]
                 if release.writes and release.number in self.location:
                     carries |= 1 << release.number
                 self.carried[number][release.number] = carries | (self.observed[number] if release is event else 0)
-        if event.kind is Kind.ATOMIC:
+        if event.kind is SimulatedEventKind.ATOMIC:
             self._to_l2(number)
             if source is not None and self.morally[source] >> number & 1:
                 for release_number, carries in self.carried[source].items():
                     known = self.carried[number].get(release_number, 0)
                     self.carried[number][release_number] = known | carries
 
-    def _fence(self, fence: Event) -> None:
+    def _fence(self, fence: SimulatedEvent) -> None:
         """fence.sc: told all that the fences before it gathered whose scopes and its own include each other."""
         for other in self.sequential:
             gathered = self.gathered.get(other.number)
@@ -171,13 +174,13 @@ class ManyViews(Replay):
                 self._tell(fence, gathered)
         self.gathered[fence.number] = self._known(fence) | self.told[fence.number]
 
-    def _tell(self, acquire: Event, writes: int) -> None:
+    def _tell(self, acquire: SimulatedEvent, writes: int) -> None:
         self.told[acquire.number] |= writes
         self.telling |= 1 << acquire.number
         for number in sorted(_members(writes & ~self.in_l2), key=self.issued.__getitem__):
             self._to_l2(number)
 
-    def _known(self, event: Event) -> int:
+    def _known(self, event: SimulatedEvent) -> int:
         """The writes that come before the event for all who follow it: its thread's own, observed, and told."""
         preceding = self.preceding[event.number]
         found = self.written & preceding
@@ -213,7 +216,7 @@ class ManyViews(Replay):
             found |= self.older[number]
         return found
 
-    def _seen_by(self, read: Event, location: int) -> int | None:
+    def _seen_by(self, read: SimulatedEvent, location: int) -> int | None:
         """The write a load takes: of those older than no other one in sight, the one that came into sight last."""
         thread = read.thread
         visible = (self.view[thread] | self._known(read)) & self.at[location]
