@@ -1,0 +1,158 @@
+"""From the text of one PTX instruction to the litmus instruction it is, or to an opaque one.
+
+What an opcode means is what `gpudiy.litmus.opcode` says. It is asked once for every combination of opcode and kinds of
+operands; a large file has some hundred of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    Guard,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+)
+from gpudiy.litmus.opcode import build_instruction
+from gpudiy.ptx.operands import Group, OperandReader, ReadOperand, split_operands
+from gpudiy.ptx.statement import CodePlace, OpaqueInstruction, PtxAddress, PtxStatement
+
+GUARD = re.compile(r"@\s*(!?)\s*([\w$%]+)\s+")
+BITS_ONLY = ("ld", "st", "mov", "selp")  # move floats as bits
+FLOATS = {"f16": "b16", "f32": "b32", "f64": "b64"}
+UNSIGNED_COMPARISONS = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
+WITHOUT_RESULT = frozenset((
+    "st", "red", "bar", "barrier", "membar", "fence", "bra", "brx", "ret", "exit", "trap", "brkpt", "prefetch",
+    "prefetchu", "nanosleep", "pmevent", "discard", "applypriority", "sust", "sured", "stmatrix", "cp", "wgmma",
+    "setmaxnreg", "griddepcontrol", "tensormap", "tcgen05", "stackrestore",
+))  # fmt: skip
+WITHOUT_RESULT_FORMS = frozenset((
+    ("mbarrier", "init"), ("mbarrier", "inval"), ("mbarrier", "expect_tx"), ("mbarrier", "complete_tx"),
+    ("multimem", "st"), ("multimem", "red"), ("wmma", "store"),
+))  # fmt: skip
+
+
+def read_instruction(text: str, place: CodePlace, operands: OperandReader | None = None) -> PtxStatement:
+    """The statement that a text is, with its guard and without its semicolon."""
+    match = GUARD.match(text)
+    guard = None if match is None else Guard(Register(match[2]), bool(match[1]))
+    text = text if match is None else text[match.end() :]
+    opcode, _, rest = text.replace("\n", " ").replace("\t", " ").partition(" ")
+    reader = operands or OperandReader()
+    read = list(map(reader.read, split_operands(rest.strip())))
+    addresses = tuple(operand for operand in read if isinstance(operand, PtxAddress))
+    return PtxStatement(build(opcode, read, guard), text, place, addresses)
+
+
+def build(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None) -> Instruction | OpaqueInstruction:
+    """The instruction with this opcode and these operands."""
+    pattern = find_pattern(opcode, "".join(map(_kind, operands)))
+    if isinstance(pattern, str):
+        return _opaque(opcode, operands, guard, pattern)
+    values = [operand.base if isinstance(operand, PtxAddress) else operand for operand in operands]
+    return _fill(pattern, values, guard)
+
+
+def _kind(operand: ReadOperand) -> str:
+    match operand:
+        case Register():
+            return "r"
+        case Variable():
+            return "v"
+        case Immediate():
+            return "n"
+        case PtxAddress(base=Register()):
+            return "R"
+        case PtxAddress(base=Variable()):
+            return "V"
+        case PtxAddress() | Group():
+            return "x"
+
+
+@lru_cache(1 << 14)
+def find_pattern(opcode: str, kinds: str) -> Instruction | str:
+    """The litmus instruction of an opcode with stand-ins for its operands, or why there is none."""
+    if "x" in kinds:
+        return "litmus has no vectors, pairs and absolute addresses"
+    words = opcode.split(".")
+    if words[0] in BITS_ONLY:
+        words = [FLOATS.get(word, word) for word in words]
+    if words[0] == "setp":
+        words = [UNSIGNED_COMPARISONS.get(word, word) for word in words]
+    raw = [
+        RawOperand("number", "0") if kind == "n"
+        else RawOperand("address" if kind in "RV" else "name", f"{kind.lower()}{index}")
+        for index, kind in enumerate(kinds)
+    ]  # fmt: skip
+    variables = frozenset(operand.text for operand in raw if operand.text[0] == "v")
+    try:
+        return build_instruction(RawInstruction((), None, False, tuple(words), tuple(raw)), {}, variables)
+    except SyntaxProblem as problem:
+        return problem.message
+
+
+def _fill(pattern: Instruction, values: list[Any], guard: Guard | None) -> Instruction:
+    """The instruction with its own operands in the place of the stand-ins, which had the same kinds."""
+    match pattern:
+        case Load(access=access):
+            return Load(values[0], values[1], access, guard)
+        case Store(access=access):
+            return Store(values[0], values[1], access, guard)
+        case Atomic(operation=operation, access=access):
+            return Atomic(operation, values[0], values[1], tuple(values[2:]), access, guard)
+        case Reduce(operation=operation, access=access):
+            return Reduce(operation, values[0], tuple(values[1:]), access, guard)
+        case Alu(operation=alu, type=type, source_type=source_type):
+            return Alu(alu, type, values[0], tuple(values[1:]), source_type, guard)
+        case SetPredicate(comparison=comparison, type=type):
+            return SetPredicate(comparison, type, values[0], (values[1], values[2]), guard)
+        case Branch():
+            return Branch(values[0].name, guard)
+        case Barrier(mode=mode, instance=instance):
+            return Barrier(mode, values[0], values[1] if len(values) > 1 else None, instance, guard)
+        case Fence(kind=kind, scope=scope):
+            return Fence(kind, scope, guard)
+        case ProxyFence(kind=proxy):
+            return ProxyFence(proxy, guard)
+        case Label():
+            return pattern
+
+
+def _opaque(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None, reason: str) -> OpaqueInstruction:
+    """Its first operand is its result, unless its opcode has none or, as of a call, it is a variable."""
+    words = opcode.split(".")
+    writes = words[0] not in WITHOUT_RESULT and tuple(words[:2]) not in WITHOUT_RESULT_FORMS
+    if words[0] == "call":
+        writes = bool(operands) and isinstance(operands[0], Group)
+    first = _plain(operands[0]) if operands and writes else ()
+    destinations = tuple(operand for operand in first if not isinstance(operand, Immediate))
+    sources = [value for operand in operands[1 if writes else 0 :] for value in _plain(operand)]
+    return OpaqueInstruction(opcode, destinations, tuple(sources), guard, reason)
+
+
+def _plain(operand: ReadOperand) -> tuple[Operand, ...]:
+    match operand:
+        case Group(parts=parts):
+            return parts
+        case PtxAddress(base=base):
+            return () if base is None else (base,)
+        case Register() | Immediate() | Variable():
+            return (operand,)
