@@ -7,23 +7,17 @@ from enum import StrEnum
 from functools import lru_cache
 
 from gpudiy.litmus.access import Access, Proxy, Space
+from gpudiy.litmus.dependencies import branch_targets, list_reads, thread_dependencies
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
-    Alu,
     Atomic,
     AtomicOperation,
     Barrier,
-    Branch,
     Fence,
-    Instruction,
-    Label,
     Load,
     MemoryInstruction,
-    Operand,
     ProxyFence,
     Reduce,
-    Register,
-    SetPredicate,
     Store,
     guard_of,
 )
@@ -133,7 +127,6 @@ def _thread(number: int, thread: Thread, space_items: tuple[tuple[int, Space | N
     """Of one thread; many tests share threads."""
     spaces = dict(space_items)
     regions = _branch_regions(thread)
-    flow = _Flow(thread, regions)
     accesses: list[ExpectedAccess] = []
     fences: list[ExpectedFence] = []
     for index, instruction in enumerate(thread):
@@ -154,9 +147,9 @@ def _thread(number: int, thread: Thread, space_items: tuple[tuple[int, Space | N
             )
         elif isinstance(instruction, (Fence, ProxyFence, Barrier)):
             fences.append(ExpectedFence(index, len(accesses), instruction))
-        flow.step(index, instruction)
     loops = any(region and region.start <= branch for branch, region in regions)
-    return ThreadSpecification(number, tuple(accesses), tuple(fences), tuple(flow.dependencies), loops)
+    dependencies = _dependencies(thread, accesses, regions)
+    return ThreadSpecification(number, tuple(accesses), tuple(fences), tuple(dependencies), loops)
 
 
 def _kind(instruction: MemoryInstruction) -> AccessKind:
@@ -173,55 +166,30 @@ def _kind(instruction: MemoryInstruction) -> AccessKind:
 
 def _branch_regions(thread: Thread) -> list[tuple[int, range]]:
     """Every branch, and the instructions that run only if it is not taken, or again if it goes back."""
-    labels = {instruction.name: index for index, instruction in enumerate(thread) if isinstance(instruction, Label)}
-    regions = []
-    for index, instruction in enumerate(thread):
-        if isinstance(instruction, Branch):
-            target = labels[instruction.target]
-            regions.append((index, range(index + 1, target) if target > index else range(target, index + 1)))
-    return regions
+    return [
+        (index, range(index + 1, target) if target > index else range(target, index + 1))
+        for index, target in branch_targets(thread).items()
+    ]
 
 
-class _Flow:
-    """Which accesses the value of each register comes from, along the text of a thread."""
-
-    def __init__(self, thread: Thread, regions: list[tuple[int, range]]) -> None:
-        self.thread = thread
-        self.regions = regions
-        self.sources: dict[str, frozenset[int]] = {}
-        self.branches: dict[int, frozenset[int]] = {}  # what a branch depends on
-        self.dependencies: list[Dependency] = []
-        self.position = 0
-
-    def step(self, index: int, instruction: Instruction) -> None:
-        guard = guard_of(instruction)
-        guarded = frozenset() if guard is None else self.of(guard.predicate)
-        match instruction:
-            case Load() | Store() | Atomic() | Reduce():
-                self._access(index, instruction, guarded)
-            case Alu() | SetPredicate():
-                found = guarded.union(*(self.of(source) for source in instruction.sources))
-                self._write(instruction.destination, found, guard is not None)
-            case Branch():
-                self.branches[index] = guarded
-
-    def of(self, operand: Operand) -> frozenset[int]:
-        return self.sources.get(operand.name, frozenset()) if isinstance(operand, Register) else frozenset()
-
-    def _access(self, index: int, instruction: MemoryInstruction, guarded: frozenset[int]) -> None:
-        data = (instruction.source,) if isinstance(instruction, Store) else getattr(instruction, "sources", ())
-        control = guarded.union(
-            *(self.branches[branch] for branch, region in self.regions if branch < index and index in region)
-        )
-        for kind, sources in (
-            (DependencyKind.ADDRESS, self.of(instruction.address)),
-            (DependencyKind.DATA, frozenset().union(*map(self.of, data))),
+def _dependencies(thread: Thread, accesses: list[ExpectedAccess], regions: list[tuple[int, range]]) -> list[Dependency]:
+    """What the SASS must keep: of control, only what a compiler cannot move an access out of."""
+    positions = {access.index: access.position for access in accesses}
+    found = thread_dependencies(thread)
+    dependencies: list[Dependency] = []
+    for access in accesses:
+        depends = found[access.index]
+        if depends is None:
+            continue
+        control = depends.guard
+        for branch, region in regions:
+            decided = found[branch]
+            if decided is not None and branch < access.index and access.index in region:
+                control |= decided.guard
+        for kind, reads in (
+            (DependencyKind.ADDRESS, depends.address),
+            (DependencyKind.DATA, depends.data),
             (DependencyKind.CONTROL, control),
         ):
-            self.dependencies += (Dependency(kind, source, self.position) for source in sorted(sources))
-        if isinstance(instruction, (Load, Atomic)):
-            self._write(instruction.destination, guarded | {self.position}, instruction.guard is not None)
-        self.position += 1
-
-    def _write(self, register: Register, sources: frozenset[int], partly: bool) -> None:
-        self.sources[register.name] = sources | (self.of(register) if partly else frozenset())
+            dependencies += (Dependency(kind, positions[source], access.position) for source in list_reads(reads))
+    return dependencies

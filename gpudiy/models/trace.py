@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from gpudiy.litmus import arithmetic
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf, Value
+from gpudiy.litmus.dependencies import Dependencies, DependencyState, list_reads
 from gpudiy.litmus.instruction import (
     Address,
     Alu,
@@ -19,23 +20,22 @@ from gpudiy.litmus.instruction import (
     Comparison,
     Fence,
     Immediate,
-    Instruction,
     Label,
     Load,
+    MemoryInstruction,
     Operand,
     ProxyFence,
     Reduce,
     Register,
     SetPredicate,
     Store,
-    destination_of,
     guard_of,
+    operands_of,
 )
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Event, Kind
 
 Domain = dict[str, tuple[Value, ...]]
-Held = tuple[Value, int]  # a value, and the set of events (bits) it depends on
 
 
 class Undecidable(Exception):
@@ -69,20 +69,20 @@ class _State:
     """A thread in the middle of a run."""
 
     position: int
-    registers: dict[str, Held]
+    registers: dict[str, Value]
+    depends: DependencyState = field(default_factory=DependencyState)  # reads are numbered as their events are
     events: list[Event] = field(default_factory=list)
     address: list[tuple[int, int]] = field(default_factory=list)
     data: list[tuple[int, int]] = field(default_factory=list)
     control: list[tuple[int, int]] = field(default_factory=list)
     rmw: list[tuple[int, int]] = field(default_factory=list)
-    branched: int = 0  # the events that decided where control went
     visits: dict[int, int] = field(default_factory=dict)
     meetings: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def copy(self) -> _State:
         return _State(
-            self.position, dict(self.registers), list(self.events), list(self.address), list(self.data),
-            list(self.control), list(self.rmw), self.branched, dict(self.visits), dict(self.meetings),
+            self.position, dict(self.registers), self.depends.copy(), list(self.events), list(self.address),
+            list(self.data), list(self.control), list(self.rmw), dict(self.visits), dict(self.meetings),
         )  # fmt: skip
 
 
@@ -95,8 +95,8 @@ class ThreadRunner:
         self.unroll = unroll
         self.locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
         self.types = {declaration.name: declaration.type for declaration in test.registers_of(number)}
-        self.initial: dict[str, Held] = {
-            declaration.name: (wrapped(declaration.initial, declaration.type), 0)
+        self.initial: dict[str, Value] = {
+            declaration.name: wrapped(declaration.initial, declaration.type)
             for declaration in test.registers_of(number)
         }
         self.labels = {
@@ -129,7 +129,7 @@ class ThreadRunner:
         return found
 
     def _finished(self, state: _State) -> Trace:
-        finals = {name: shown(value, self.types[name]) for name, (value, _) in state.registers.items()}
+        finals = {name: shown(value, self.types[name]) for name, value in state.registers.items()}
         return Trace(
             tuple(state.events), tuple(state.address), tuple(state.data), tuple(state.control), tuple(state.rmw), finals
         )
@@ -142,148 +142,104 @@ class ThreadRunner:
                 return None
             state.visits[state.position] = visits
         state.position += 1
+        depends = state.depends.dependencies(instruction)
         guard = guard_of(instruction)
-        guarded = 0
-        if guard is not None:
-            value, guarded = state.registers[guard.predicate.name]
-            if bool(value) == guard.negated:
-                self._skip(state, instruction, guarded)
-                return [state]
-        if isinstance(instruction, (Load, Store, Atomic, Reduce)):
-            return self._access_memory(state, instruction, guarded, domain)
+        if guard is not None and bool(state.registers[guard.predicate.name]) == guard.negated:
+            state.depends.step(instruction, depends, runs=False)
+            return [state]
+        if isinstance(instruction, (Load, Atomic, Reduce)):
+            return list(self._read(state, instruction, depends, domain))
+        state.depends.step(instruction, depends, runs=True)
         match instruction:
+            case Store():
+                value = wrapped(self._value(state, instruction.source), instruction.access.type)
+                self._write(state, instruction, value, depends)
             case Branch(target=target):
-                state.branched |= guarded
                 state.position = self.labels[target]
             case Alu():
-                self._alu(state, instruction, guarded)
-            case SetPredicate():
-                self._set_predicate(state, instruction, guarded)
+                values = [self._value(state, source) for source in instruction.sources]
+                state.registers[instruction.destination.name] = computed(instruction, values)
+            case SetPredicate(sources=(left, right)):
+                one, other = self._value(state, left), self._value(state, right)
+                truth = compare(instruction.comparison, one, other, instruction.type)
+                state.registers[instruction.destination.name] = int(truth)
             case Fence():
-                self._add(state, Event(Kind.FENCE, self.number, instruction), guarded)
+                self._add(state, Event(Kind.FENCE, self.number, instruction), depends)
             case ProxyFence():
-                self._add(state, Event(Kind.PROXY_FENCE, self.number, instruction), guarded)
+                self._add(state, Event(Kind.PROXY_FENCE, self.number, instruction), depends)
             case Barrier():
-                self._barrier(state, instruction, guarded)
+                self._barrier(state, instruction, depends)
+            case Label():
+                pass
         return [state]
 
-    def _skip(self, state: _State, instruction: Instruction, guarded: int) -> None:
-        """An instruction that does not run: its register keeps its value, but now for a reason."""
-        if isinstance(instruction, Branch):
-            state.branched |= guarded
-        destination = destination_of(instruction)
-        if destination is not None:
-            value, depends = state.registers[destination.name]
-            state.registers[destination.name] = (value, depends | guarded)
-
-    def _access_memory(
-        self, state: _State, instruction: Load | Store | Atomic | Reduce, guarded: int, domain: Domain
-    ) -> list[_State]:
-        if isinstance(instruction, Store):
-            value, depends = self._held(state, instruction.source)
-            self._write(state, instruction, wrapped(value, instruction.access.type), depends, guarded)
-            return [state]
-        if isinstance(instruction, Load):
-            return list(self._load(state, instruction, guarded, domain))
-        return list(self._atomic(state, instruction, guarded, domain))
-
-    def _set_predicate(self, state: _State, instruction: SetPredicate, guarded: int) -> None:
-        (left, one), (right, other) = (self._held(state, source) for source in instruction.sources)
-        truth = compare(instruction.comparison, left, right, instruction.type)
-        state.registers[instruction.destination.name] = (int(truth), one | other | guarded)
-
-    def _add(self, state: _State, event: Event, guarded: int) -> int:
+    def _add(self, state: _State, event: Event, depends: Dependencies) -> int:
         """Append an event; control reaches it from all that decided that it runs."""
         position = len(state.events)
         state.events.append(event)
-        decided = state.branched | guarded
-        if decided:
-            state.control += [(source, position) for source in _bits(decided)]
+        if depends.control:
+            state.control += [(source, position) for source in list_reads(depends.control)]
         return position
 
     def _access(
-        self, state: _State, kind: Kind, instruction: object, address: Address, value: Value, guarded: int
+        self, state: _State, kind: Kind, instruction: MemoryInstruction, value: Value, depends: Dependencies
     ) -> int:
-        target, depends = self._held(state, address)
-        if not isinstance(target, AddressOf):
-            raise Undecidable(f"P{self.number} uses {target} as an address")
-        event = Event(kind, self.number, instruction, target.variable, self.locations[target.variable], value)  # type: ignore[arg-type]
-        position = self._add(state, event, guarded)
-        state.address += [(source, position) for source in _bits(depends)]
+        target = self._target(state, instruction.address)
+        event = Event(kind, self.number, instruction, target, self.locations[target], value)
+        position = self._add(state, event, depends)
+        state.address += [(source, position) for source in list_reads(depends.address)]
         return position
 
-    def _write(
-        self, state: _State, instruction: Store | Atomic | Reduce, value: Value, depends: int, guarded: int
-    ) -> int:
-        position = self._access(state, Kind.WRITE, instruction, instruction.address, value, guarded)
-        state.data += [(source, position) for source in _bits(depends)]
+    def _write(self, state: _State, instruction: Store | Atomic | Reduce, value: Value, depends: Dependencies) -> int:
+        position = self._access(state, Kind.WRITE, instruction, value, depends)
+        state.data += [(source, position) for source in list_reads(depends.data)]
         return position
 
-    def _choices(self, state: _State, address: Address, domain: Domain) -> tuple[Value, ...]:
-        target, _ = self._held(state, address)
+    def _target(self, state: _State, address: Address) -> str:
+        target = self._value(state, address)
         if not isinstance(target, AddressOf):
             raise Undecidable(f"P{self.number} uses {target} as an address")
-        return domain[self.locations[target.variable]]
+        return target.variable
 
-    def _load(self, state: _State, load: Load, guarded: int, domain: Domain) -> Iterator[_State]:
-        values = self._choices(state, load.address, domain)
+    def _read(
+        self, state: _State, instruction: Load | Atomic | Reduce, depends: Dependencies, domain: Domain
+    ) -> Iterator[_State]:
+        """A read of each possible value and, of an atomic, a write of what the operation makes of it.
+
+        A cas that fails writes nothing.
+        """
+        values = domain[self.locations[self._target(state, instruction.address)]]
+        operands = [self._value(state, operand) for operand in operands_of(instruction)]
         for index, value in enumerate(values):
             chosen = state if index == len(values) - 1 else state.copy()
-            position = self._access(chosen, Kind.READ, load, load.address, value, guarded)
-            chosen.registers[load.destination.name] = (value, 1 << position)
+            read = self._access(chosen, Kind.READ, instruction, value, depends)
+            if not isinstance(instruction, Load):
+                written = modified(instruction.operation, value, operands, instruction.access.type)
+                if written is not None:
+                    chosen.rmw.append((read, self._write(chosen, instruction, written, depends)))
+            if not isinstance(instruction, Reduce):
+                chosen.registers[instruction.destination.name] = value
+            chosen.depends.step(instruction, depends, 1 << read, runs=True)
             yield chosen
 
-    def _atomic(self, state: _State, atomic: Atomic | Reduce, guarded: int, domain: Domain) -> Iterator[_State]:
-        """A read and, unless a cas fails, a write of what the operation makes of the value read."""
-        values = self._choices(state, atomic.address, domain)
-        held = [self._held(state, source) for source in atomic.sources]
-        depends = 0
-        for _, source in held:
-            depends |= source
-        for index, value in enumerate(values):
-            chosen = state if index == len(values) - 1 else state.copy()
-            read = self._access(chosen, Kind.READ, atomic, atomic.address, value, guarded)
-            written = modified(atomic.operation, value, [value for value, _ in held], atomic.access.type)
-            if written is not None:
-                write = self._write(chosen, atomic, written, depends, guarded)
-                chosen.rmw.append((read, write))
-            if isinstance(atomic, Atomic):
-                chosen.registers[atomic.destination.name] = (value, 1 << read)
-            yield chosen
-
-    def _barrier(self, state: _State, barrier: Barrier, guarded: int) -> None:
-        identifier, depends = self._held(state, barrier.identifier)
-        count = None if barrier.count is None else self._held(state, barrier.count)[0]
+    def _barrier(self, state: _State, barrier: Barrier, depends: Dependencies) -> None:
+        identifier = self._value(state, barrier.identifier)
+        count = None if barrier.count is None else self._value(state, barrier.count)
         if not isinstance(identifier, int) or isinstance(count, AddressOf):
             raise Undecidable(f"P{self.number} uses an address as the number of a barrier")
         key = (barrier.instance, identifier)
         before = state.meetings.get(key, 0)
         state.meetings[key] = before + 1
         event = Event(Kind.BARRIER, self.number, barrier, meeting=(*key, before), count=count)
-        position = self._add(state, event, guarded)
-        state.data += [(source, position) for source in _bits(depends)]
+        position = self._add(state, event, depends)
+        state.data += [(source, position) for source in list_reads(depends.data)]
 
-    def _alu(self, state: _State, alu: Alu, guarded: int) -> None:
-        held = [self._held(state, source) for source in alu.sources]
-        depends = guarded
-        for _, source in held:
-            depends |= source
-        value = computed(alu, [value for value, _ in held])
-        state.registers[alu.destination.name] = (value, depends)
-
-    def _held(self, state: _State, operand: Operand) -> Held:
+    def _value(self, state: _State, operand: Operand) -> Value:
         if isinstance(operand, Immediate):
-            return operand.value, 0
+            return operand.value
         if isinstance(operand, Register):
             return state.registers[operand.name]
-        return AddressOf(operand.name), 0
-
-
-def _bits(events: int) -> Iterator[int]:
-    while events:
-        low = events & -events
-        yield low.bit_length() - 1
-        events ^= low
+        return AddressOf(operand.name)
 
 
 def wrapped(value: Value, type: ScalarType) -> Value:

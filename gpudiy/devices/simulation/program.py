@@ -9,29 +9,21 @@ from gpudiy.devices.simulation.unrolled import UnrolledStep, unroll_thread
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import shown, wrapped
 from gpudiy.litmus.condition import AddressOf, Value
+from gpudiy.litmus.dependencies import list_reads, static_dependencies
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
     Atomic,
     Barrier,
-    Branch,
     Fence,
     Immediate,
-    Instruction,
     Load,
-    Operand,
     Reduce,
-    Register,
     Store,
-    address_of,
-    destination_of,
-    guard_of,
     operands_of,
 )
 from gpudiy.litmus.test import Test
 
 FIRST_ADDRESS, ADDRESS_STEP = 0x4E100000, 0x1000  # fit registers of 32 bits too
-Sources = frozenset[int]
-NOTHING: Sources = frozenset()
 KINDS = {
     Load: SimulatedEventKind.READ,
     Store: SimulatedEventKind.WRITE,
@@ -109,34 +101,18 @@ class SimulatedProgram:
         ]
 
     def _thread_events(self, thread: int, first: int) -> Iterator[SimulatedEvent]:
-        """Walk the steps in order; where paths join, what they depend on is joined too."""
+        """The events of a thread, in the order of its steps, numbered from `first`."""
         steps = self.steps[thread]
-        arriving: list[tuple[dict[str, Sources], Sources] | None] = [None] * (len(steps) + 1)
-        arriving[0] = ({}, NOTHING)
+        jumps = {index: step.jump for index, step in enumerate(steps) if step.jump is not None}
+        numbers: dict[int, int] = {}
         met: dict[tuple[int, int], int] = {}
-        number = first
-        for index, step in enumerate(steps):
-            here = arriving[index]
-            instruction = step.instruction
-            if here is None or instruction is None:
-                continue
-            held, branched = dict(here[0]), here[1]
-            guard = guard_of(instruction)
-            guarded = NOTHING if guard is None else held.get(guard.predicate.name, NOTHING)
-            if isinstance(instruction, Branch):
-                branched |= guarded
-                if step.jump is not None:
-                    _join(arriving, step.jump, held, branched)
-                if guard is None:
-                    continue
-            elif isinstance(instruction, (Load, Store, Atomic, Reduce, Fence, Barrier)):
-                depends = _sources(held, instruction) | branched | guarded
-                yield self._event(number, thread, index, step, depends, met)
-                _assign(held, instruction, frozenset((number,)), guarded)
-                number += 1
-            else:
-                _assign(held, instruction, _sources(held, instruction), guarded)
-            _join(arriving, index + 1, held, branched)
+        for index, depends in enumerate(static_dependencies([step.instruction for step in steps], jumps)):
+            if depends is not None and isinstance(
+                steps[index].instruction, (Load, Store, Atomic, Reduce, Fence, Barrier)
+            ):
+                numbers[index] = first + len(numbers)
+                sources = frozenset(numbers[read] for read in list_reads(depends.all))
+                yield self._event(numbers[index], thread, index, steps[index], sources, met)
 
     def _event(
         self,
@@ -144,7 +120,7 @@ class SimulatedProgram:
         thread: int,
         index: int,
         step: UnrolledStep,
-        depends: Sources,
+        depends: frozenset[int],
         met: dict[tuple[int, int], int],
     ) -> SimulatedEvent:
         instruction = step.instruction
@@ -161,37 +137,6 @@ class SimulatedProgram:
             )
         locations = self.targets[thread, step.position]
         return SimulatedEvent(number, thread, index, KINDS[type(instruction)], instruction, locations, depends)
-
-
-def _sources(held: dict[str, Sources], instruction: Instruction) -> Sources:
-    found = NOTHING
-    address = address_of(instruction)
-    operands: tuple[Operand, ...] = operands_of(instruction)
-    for operand in operands if address is None else (address, *operands):
-        if isinstance(operand, Register):
-            found |= held.get(operand.name, NOTHING)
-    return found
-
-
-def _assign(held: dict[str, Sources], instruction: Instruction, sources: Sources, guarded: Sources) -> None:
-    destination = destination_of(instruction)
-    if destination is None:
-        return
-    kept = NOTHING if guard_of(instruction) is None else held.get(destination.name, NOTHING) | guarded
-    held[destination.name] = sources | kept
-
-
-def _join(
-    arriving: list[tuple[dict[str, Sources], Sources] | None], at: int, held: dict[str, Sources], branched: Sources
-) -> None:
-    known = arriving[at]
-    if known is None:
-        arriving[at] = (dict(held), branched)
-        return
-    registers, others = known
-    for name, sources in held.items():
-        registers[name] = registers.get(name, NOTHING) | sources
-    arriving[at] = (registers, others | branched)
 
 
 def _free_addresses(test: Test) -> int:

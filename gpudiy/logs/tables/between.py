@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from gpudiy.litmus.access import Scope
+from gpudiy.litmus.dependencies import thread_dependencies
 from gpudiy.litmus.instruction import (
     Atomic,
     Barrier,
-    Branch,
     Fence,
     FenceKind,
     Instruction,
@@ -18,12 +18,7 @@ from gpudiy.litmus.instruction import (
     MemoryInstruction,
     ProxyFence,
     Reduce,
-    Register,
     Store,
-    address_of,
-    destination_of,
-    guard_of,
-    operands_of,
 )  # fmt: skip
 from gpudiy.litmus.test import Test, Thread
 
@@ -131,23 +126,12 @@ def _fence(instruction: Instruction) -> str:
 
 
 def _dependency(thread: Thread, first: int, last: int) -> str:
-    """How the access `last` depends on what `first` read: followed through the registers between them."""
-    source = destination_of(thread[first])
-    if source is None:
+    """How the access `last` depends on what `first` read."""
+    depends = thread_dependencies(thread)[last]
+    if depends is None:
         return ""
-    tainted, branched = {source.name}, False
-    for instruction in thread[first + 1 : last]:
-        guard = guard_of(instruction)
-        reads = {operand.name for operand in operands_of(instruction) if isinstance(operand, Register)}
-        if guard is not None and guard.predicate.name in tainted and isinstance(instruction, Branch):
-            branched = True
-        target = destination_of(instruction)
-        if target is not None:
-            (tainted.add if reads & tainted else tainted.discard)(target.name)
-    end = thread[last]
-    address, guard = address_of(end), guard_of(end)
-    if isinstance(address, Register) and address.name in tainted:
+    if depends.address >> first & 1:
         return "addr"
-    if any(isinstance(operand, Register) and operand.name in tainted for operand in operands_of(end)):
+    if depends.data >> first & 1:
         return "data"
-    return "ctrl" if branched or (guard is not None and guard.predicate.name in tainted) else ""
+    return "ctrl" if depends.control >> first & 1 else ""
