@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
 
@@ -22,7 +22,7 @@ SECTION = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
 
 
-class BinaryError(LitmusError):
+class BinaryError(InputError):
     """A file that is not a whole cubin."""
 
 

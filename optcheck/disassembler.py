@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from gpudiy.errors import MissingTool, ToolFailure
 from optcheck.binary import is_cubin
 
 WHEEL_FOLDERS = (
@@ -27,10 +28,6 @@ OLD_ARCHITECTURES = (
 PATIENCE = 600  # seconds
 
 
-class ToolError(Exception):
-    """A disassembler that is missing or failed; the message says what to do."""
-
-
 @cache
 def find_tool(name: str) -> Path:
     """nvdisasm or cuobjdump: on PATH, in CUDA_HOME or CUDA_PATH, or in an installed wheel."""
@@ -42,7 +39,7 @@ def find_tool(name: str) -> Path:
     for place in (*places, Path("/usr/local/cuda/bin")):
         if os.access(place / name, os.X_OK):
             return place / name
-    raise ToolError(f"{name} is not on this machine: {INSTALL}")
+    raise MissingTool(f"{name} is not on this machine: {INSTALL}")
 
 
 def disassemble(cubin: Path) -> str:
@@ -64,7 +61,7 @@ def cubins_of(path: Path) -> Iterator[Path]:
         )
         found = sorted(Path(folder).glob("*.cubin"))
         if not found:
-            raise ToolError(f"there is no SASS in {path.name}")
+            raise ToolFailure(f"there is no SASS in {path.name}")
         yield from found
 
 
@@ -74,9 +71,9 @@ def _run(command: list[str], problem: str, folder: str | None = None, environmen
             command, capture_output=True, text=True, timeout=PATIENCE, cwd=folder, env=environment, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolError(f"{problem}: {error}") from None
+        raise ToolFailure(f"{problem}: {error}") from None
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())[:300]
         old = f" ({OLD_ARCHITECTURES})" if any(word in said.lower() for word in ("sm", "arch", "not supported")) else ""
-        raise ToolError(f"{problem}: {said or f'exit code {done.returncode}'}{old}")
+        raise ToolFailure(f"{problem}: {said or f'exit code {done.returncode}'}{old}")
     return done.stdout

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.errors import InputError, near_name
 from optcheck.literal import PREFIX
 from optcheck.opcodes import OPCODES
 from optcheck.sass import SassInstruction
@@ -39,7 +39,7 @@ IGNORED = re.compile(
 )
 
 
-class SassError(LitmusError):
+class SassError(InputError):
     """A listing that cannot be read, with its line and a caret."""
 
 

@@ -13,6 +13,7 @@ from gpudiy.campaign.schedule import Evidence, Knowledge, units_of_round
 from gpudiy.campaign.test_set import PlannedTest, planned_tests
 from gpudiy.campaign.unit import Unit
 from gpudiy.campaign.verdicts import verdict_table
+from gpudiy.files import write_whole
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
 from gpudiy.logs.record import Ending, Record
 
@@ -53,9 +54,7 @@ class Campaign:
     def list_tests(self) -> Path:
         """A file of the paths of the tests, which every verb takes as `@FILE`."""
         path = self.plan.directory / "tests.list"
-        part = path.with_name(f".{path.name}.part")
-        part.write_text("".join(f"{test.path.resolve()}\n" for test in self.tests), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, "".join(f"{test.path.resolve()}\n" for test in self.tests))
         return path
 
     def run(self, execute: Execute) -> Iterator[Step]:

@@ -10,7 +10,7 @@ from gpudiy.campaign.local import Result
 from gpudiy.campaign.unit import Group, Unit
 from gpudiy.devices.runner import Runner
 from gpudiy.devices.worker import WorkerFailure
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError, ToolFailure
 from gpudiy.litmus.reader import read_test
 from gpudiy.logs.record import Ending, Record
 
@@ -21,7 +21,7 @@ CONNECT = 15  # seconds to find the scheduler
 INSTALL = "the cluster needs dask.distributed: pip install 'gpudiy[cluster]'"
 
 
-class ClusterError(Exception):
+class ClusterError(ToolFailure):
     """The cluster cannot do the work: it is not there, or nobody in it has a device."""
 
 
@@ -92,7 +92,7 @@ def devices_here(wanted: Sequence[str]) -> dict[str, str]:
         try:
             _runner(device).open()
             found[device] = ""
-        except (WorkerFailure, LitmusError) as error:
+        except (WorkerFailure, InputError) as error:
             found[device] = str(error)
     return found
 

@@ -12,7 +12,7 @@ from gpudiy.campaign.plan import Plan
 from gpudiy.campaign.unit import Unit
 from gpudiy.devices.runner import Runner
 from gpudiy.devices.worker import WorkerFailure
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.logs.decision import EVIDENCE
 
 PROBES = 5  # units that are run to see how long one takes
@@ -73,7 +73,7 @@ def _device(plan: Plan, device: str, units: list[Unit]) -> DeviceEstimate:
                     ran += 1
                     seconds += time.monotonic() - start
                     busy += record.seconds
-    except (WorkerFailure, LitmusError) as error:
+    except (WorkerFailure, InputError) as error:
         return DeviceEstimate(device, len(units), 0.0, problem=str(error))
     iterating = min(busy, seconds)  # this alone grows with the iterations
     each = (seconds - iterating + iterating * plan.run.iterations / iterations) / max(1, ran)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpudiy.campaign.plan_text import PlanText
-from gpudiy.litmus.errors import near_name
+from gpudiy.errors import near_name
 
 LARGEST = 1 << 40
 
@@ -87,7 +87,7 @@ TOP = ("name", "directory", "report")
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file; raises `LitmusError` pointing at what is wrong."""
+    """The plan in a file; raises `InputError` pointing at what is wrong."""
     return plan_of(PlanText.read(path), path)
 
 

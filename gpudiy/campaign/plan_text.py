@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
+from gpudiy.files import read_text
 
 HEADER = re.compile(r"\s*\[\s*([\w.-]+)\s*\]")
 KEY = re.compile(r"\s*([\w-]+)\s*=")
@@ -27,16 +28,9 @@ class PlanText:
 
     @classmethod
     def read(cls, path: Path) -> PlanText:
-        try:
-            text = path.read_bytes().decode("utf-8")
-        except FileNotFoundError:
-            hint = f"`gpudiy campaign init {path}` writes one"
-            raise LitmusError("no such plan", path=str(path), hint=hint) from None
-        except UnicodeDecodeError as error:
-            raise LitmusError(f"not UTF-8 text: {error.reason}", path=str(path), line=1, column=1) from None
-        except OSError as error:
-            raise LitmusError(f"cannot be read: {error.strerror}", path=str(path)) from None
-        return cls.parse(text, str(path))
+        if not path.exists():
+            raise InputError("no such plan", path=str(path), hint=f"`gpudiy campaign init {path}` writes one")
+        return cls.parse(read_text(path), str(path))
 
     @classmethod
     def parse(cls, text: str, path: str = "<plan>") -> PlanText:
@@ -47,14 +41,14 @@ class PlanText:
             raise _syntax_error(str(error), path, lines) from None
         return cls(path, lines, values, _places(lines))
 
-    def fault(self, key: str, message: str, hint: str | None = None) -> LitmusError:
+    def fault(self, key: str, message: str, hint: str | None = None) -> InputError:
         """The error `message` at the key, or at the section it is missing from, or at the start of the file."""
         place = self.places.get(key) or self.places.get(key.rpartition(".")[0]) or (1, 1)
         source = self.lines[place[0] - 1] if self.lines else ""
-        return LitmusError(message, path=self.path, line=place[0], column=place[1], source=source, hint=hint)
+        return InputError(message, path=self.path, line=place[0], column=place[1], source=source, hint=hint)
 
 
-def _syntax_error(message: str, path: str, lines: tuple[str, ...]) -> LitmusError:
+def _syntax_error(message: str, path: str, lines: tuple[str, ...]) -> InputError:
     found = PLACE.match(message)
     line, column = max(1, len(lines)), 1
     if found is not None:
@@ -62,7 +56,7 @@ def _syntax_error(message: str, path: str, lines: tuple[str, ...]) -> LitmusErro
         if found[2] is not None:
             line, column = int(found[2]), int(found[3])
     source = lines[line - 1] if line <= len(lines) else ""
-    return LitmusError(message[0].lower() + message[1:], path=path, line=line, column=column, source=source)
+    return InputError(message[0].lower() + message[1:], path=path, line=line, column=column, source=source)
 
 
 def _places(lines: tuple[str, ...]) -> dict[str, tuple[int, int]]:

@@ -17,6 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
+from gpudiy.errors import GpudiyError
+from gpudiy.files import synchronise, write_whole
+
 Row = TypeVar("Row")
 
 PART_SIZE = 1000  # rows of a part
@@ -24,7 +27,7 @@ DIGEST = 16  # hexadecimal digits of a digest
 JOURNAL, LOCK = "journal", "lock"
 
 
-class StoreError(Exception):
+class StoreError(GpudiyError):
     """The store cannot be used: somebody else uses it, or its files cannot be read or written."""
 
 
@@ -96,12 +99,12 @@ class Store(Generic[Row]):
         temporary = self.directory / f".part.{os.getpid()}{self.form.suffix}"
         try:
             self.form.write_part(self.pending, temporary)
-            _synchronise(temporary)
+            synchronise(temporary)
             number = 1 + max((_number(part) for part in self.parts()), default=0)
             temporary.replace(self.directory / f"part-{number:06}-{_digest(temporary.read_bytes())}{self.form.suffix}")
         finally:
             temporary.unlink(missing_ok=True)
-        _synchronise(self.directory)
+        synchronise(self.directory)
         os.ftruncate(self.journal, 0)
         self.length = 0
         self.pending = []
@@ -141,7 +144,7 @@ class Store(Generic[Row]):
             if self._take(row):
                 self.pending.append(row)
                 kept.append(line)
-        _replace(journal, b"".join(kept))
+        write_whole(journal, b"".join(kept), durable=True)
 
     def _take_part(self, part: Path) -> None:
         data = part.read_bytes()
@@ -197,18 +200,3 @@ def _digest(data: bytes) -> str:
 
 def _number(part: Path) -> int:
     return int(part.name.split("-")[1])
-
-
-def _replace(path: Path, data: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_bytes(data)
-    _synchronise(temporary)
-    temporary.replace(path)
-
-
-def _synchronise(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -13,8 +13,8 @@ from gpudiy.campaign.plan import Plan
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
 from gpudiy.diy.writer import INDEX, SUFFIX, DirectoryWriter
+from gpudiy.errors import InputError, near_name
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import LitmusError, near_name
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.sources import find_sources, load_tests
@@ -52,11 +52,11 @@ def planned_tests(plan: Plan) -> list[PlannedTest]:
 
 
 def check_families(plan: Plan) -> None:
-    """Raise `LitmusError` for a family that does not exist."""
+    """Raise `InputError` for a family that does not exist."""
     for family in plan.tests.families:
         if family not in FAMILIES:
             hint = near_name(family, tuple(FAMILIES)) or f"families are {', '.join(FAMILIES)}"
-            raise LitmusError(f"there is no family {family!r}", hint=hint)
+            raise InputError(f"there is no family {family!r}", hint=hint)
 
 
 def _folders(plan: Plan) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from types import ModuleType
 
 from gpudiy import __version__
 from gpudiy.cli.help_text import HelpText
+from gpudiy.errors import GpudiyError
 
 VERBS = {  # in the order of the pipeline
     "show": "draw tests: their threads, scope tree and condition",
@@ -55,28 +56,46 @@ LONGEST_FAULT = 300  # characters
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code: 0 fine, 1 the answer is no, 2 bad input, 3 a device or tool failed."""
     words = sys.argv[1:] if arguments is None else arguments
-    return guarded(lambda: _run(words))
+    known = 2 if tuple(words[:2]) in SUBVERBS else 1 if words and words[0] in VERBS else 0
+    return guarded(lambda: _run(words), " ".join(["gpudiy", *words[:known]]))
 
 
-def guarded(work: Callable[[], int]) -> int:
-    """Do the work of a command; being interrupted, or having nobody to read its output, is no accident."""
+def guarded(work: Callable[[], int], command: str, error_code: int | None = None) -> int:
+    """Do the work of a command and return its exit code: the one place where errors become messages.
+
+    Being interrupted, or having nobody to read the output, is no accident. Notes that were added to an error follow
+    its message. `error_code` replaces the exit code of an error for a command that publishes codes of its own.
+    """
     _open_streams()
     try:
         code = work()
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
-        print("gpudiy: interrupted", file=sys.stderr)
+    except GpudiyError as error:
+        _print_error(error.report(command), error)
+        return error.exit_code if error_code is None else error_code
+    except KeyboardInterrupt as interrupt:
+        print("; ".join(["gpudiy: interrupted", *_notes(interrupt)]), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
         discard_output()  # the reader of our output has seen enough
         return DONE
     except OSError as error:
         discard_output()
-        print(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        _print_error(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", error)
         return FAILED
     except Exception as error:
         return _own_fault(error)
+
+
+def _print_error(message: str, error: BaseException) -> None:
+    from gpudiy.cli.progress import say
+
+    say("\n".join([message, *_notes(error)]))
+
+
+def _notes(error: BaseException) -> list[str]:
+    return getattr(error, "__notes__", [])
 
 
 def _own_fault(error: Exception) -> int:
@@ -105,7 +124,7 @@ def _run(words: list[str]) -> int:
 
 def unknown_word(command: str, kind: str, word: str, known: list[str]) -> int:
     """Tell that there is no such verb, and which is near."""
-    from gpudiy.litmus.errors import near_name
+    from gpudiy.errors import near_name
 
     hint = near_name(word, known) or f"`{command} --help` lists them"
     print(f"{command}: error: there is no {kind} {word!r}\n  {hint}", file=sys.stderr)

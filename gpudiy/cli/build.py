@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.output import expect_writable, write_whole
 from gpudiy.cli.progress import progress, say, stream_progress
+from gpudiy.errors import UsageError
+from gpudiy.files import expect_writable, write_whole
 
 if TYPE_CHECKING:
     from gpudiy.harness.build import Outcome
@@ -68,29 +69,16 @@ def _architectures(text: str) -> list[str]:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.harness.cuda_library import ToolMissing
-    from gpudiy.harness.nvrtc import CompileError
-    from gpudiy.litmus.errors import LitmusError
-
     emit = arguments.emit or ("cubin" if arguments.dialect == "cuda" else "source")
     complaint = _complaint(arguments, emit)
     if complaint is not None:
-        print(f"gpudiy build: error: {complaint}", file=sys.stderr)
-        return BAD_INPUT
-    try:
-        if arguments.output not in (None, "-"):
-            expect_writable(arguments.output, folder=True)
-    except LitmusError as error:
-        say(error)
-        return BAD_INPUT
+        raise UsageError(complaint)
+    if arguments.output not in (None, "-"):
+        expect_writable(arguments.output, folder=True)
     pieces, code = _pieces(arguments.paths)
     if not pieces:
         return code or BAD_INPUT
-    try:
-        made = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](pieces, arguments)
-    except (ToolMissing, CompileError) as error:
-        print(f"gpudiy build: error: {error}", file=sys.stderr)
-        return FAILED
+    made = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](pieces, arguments)
     return max(code, made)
 
 
@@ -113,12 +101,7 @@ def _pieces(paths: Sequence[str]) -> tuple[list[Piece], int]:
 
     found: list[Piece] = []
     code = FINE
-    try:
-        sources = list(find_sources(paths))
-    except LitmusError as error:
-        say(error)
-        return [], BAD_INPUT
-    for source in sources:
+    for source in list(find_sources(paths)):
         try:
             found += load_pieces(source)
         except LitmusError as error:
@@ -130,7 +113,7 @@ def _pieces(paths: Sequence[str]) -> tuple[list[Piece], int]:
 def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
     from gpudiy.harness.build import build, toolchain_folder
     from gpudiy.harness.built import handed_on, write_index
-    from gpudiy.harness.cache import default_folder, write_bytes
+    from gpudiy.harness.cache import default_folder
     from gpudiy.harness.module import assembler_for
 
     folder = Path(arguments.output)
@@ -153,7 +136,7 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
         cubins = toolchain_folder(store, architecture)
         for name in sorted({built.file for built in handed if built.file and built.arch == architecture}):
             if not (folder / name).exists():
-                write_bytes(folder / name, (cubins / name).read_bytes())
+                write_whole(folder / name, (cubins / name).read_bytes())
     write_index(folder, handed)
     refused = [built for built in handed if built.file is None]
     for built in refused:
@@ -165,8 +148,8 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
 
 
 def _cache(folder: Path) -> Path:
-    """The folder of what was compiled before, if it can be written; else `ToolMissing` says what to do."""
-    from gpudiy.harness.cuda_library import ToolMissing
+    """The folder of what was compiled before, if it can be written; else `MissingTool` says what to do."""
+    from gpudiy.errors import MissingTool
 
     reason = ""
     try:
@@ -175,7 +158,7 @@ def _cache(folder: Path) -> Path:
         reason = error.strerror or str(error)
     if reason or not os.access(folder, os.W_OK):
         said = reason or "Permission denied"
-        raise ToolMissing(f"the cache {folder} cannot be written: {said}; XDG_CACHE_HOME names another place")
+        raise MissingTool(f"the cache {folder} cannot be written: {said}; XDG_CACHE_HOME names another place")
     return folder
 
 

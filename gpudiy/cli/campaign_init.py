@@ -5,8 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from gpudiy.cli.output import expect_writable, write_whole
-from gpudiy.cli.progress import say
+from gpudiy.files import expect_writable, write_whole
 
 EPILOG = """\
 examples:
@@ -30,21 +29,17 @@ def run(arguments: Namespace) -> int:
     from gpudiy.campaign.plan_text import PlanText
     from gpudiy.campaign.test_set import check_families
     from gpudiy.devices.opening import check_kind
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
 
     path: Path = arguments.plan
-    try:
-        expect_writable(path)
-        if path.exists() and not arguments.force:
-            raise LitmusError("there is a plan already", path=str(path), hint="--force writes over it")
-        devices = _names(arguments.devices)
-        for device in devices:
-            check_kind(device)
-        text = plan_template(path.stem, _names(arguments.families), devices)
-        check_families(plan_of(PlanText.parse(text, str(path)), path))
-    except LitmusError as error:
-        say(error)
-        return 2
+    expect_writable(path)
+    if path.exists() and not arguments.force:
+        raise InputError("there is a plan already", path=str(path), hint="--force writes over it")
+    devices = _names(arguments.devices)
+    for device in devices:
+        check_kind(device)
+    text = plan_template(path.stem, _names(arguments.families), devices)
+    check_families(plan_of(PlanText.parse(text, str(path)), path))
     write_whole(path, text)
     print(f"{path} is written: look at it, then `gpudiy campaign run {path}`")
     return 0

@@ -6,8 +6,6 @@ import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from gpudiy.cli.progress import say
-
 EPILOG = """\
 Nothing is written. The time is found by running a few of the tests on every device.
 
@@ -28,14 +26,10 @@ def run(arguments: Namespace) -> int:
 
     from gpudiy.campaign.estimate import estimate
     from gpudiy.campaign.plan import read_plan
-    from gpudiy.litmus.errors import LitmusError, counted
+    from gpudiy.errors import counted
 
-    try:
-        plan = read_plan(arguments.plan)
-        found = estimate(plan)
-    except LitmusError as error:
-        say(error)
-        return 2
+    plan = read_plan(arguments.plan)
+    found = estimate(plan)
     if arguments.json:
         print(json.dumps(asdict(found) | {"seconds": round(found.seconds, 1)}))
     else:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from gpudiy.cli import campaign_run
-from gpudiy.cli.progress import say
 
 EPILOG = """\
 The same as `gpudiy campaign run`, for a campaign that was begun: a misspelt plan begins nothing.
@@ -22,14 +21,10 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.campaign.plan import read_plan
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
 
-    try:
-        plan = read_plan(arguments.plan)
-        if not plan.directory.is_dir():
-            hint = f"`gpudiy campaign run {arguments.plan}` begins it"
-            raise LitmusError("this campaign was not begun", path=str(arguments.plan), hint=hint)
-    except LitmusError as error:
-        say(error)
-        return 2
+    plan = read_plan(arguments.plan)
+    if not plan.directory.is_dir():
+        hint = f"`gpudiy campaign run {arguments.plan}` begins it"
+        raise InputError("this campaign was not begun", path=str(arguments.plan), hint=hint)
     return campaign_run.run(arguments)

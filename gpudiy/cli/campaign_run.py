@@ -8,10 +8,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli import INTERRUPTED
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import progress, say
+from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
     from gpudiy.campaign.campaign import Campaign, Execute, Step
@@ -52,14 +51,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.campaign.campaign import Campaign
-    from gpudiy.campaign.cluster import ClusterError
     from gpudiy.campaign.plan import read_plan
-    from gpudiy.campaign.store import StoreError, StoreInUse
+    from gpudiy.campaign.store import StoreInUse
     from gpudiy.devices.opening import check_kind
-    from gpudiy.devices.worker import WorkerFailure
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import GpudiyError, InputError, UnwritableOutput
 
-    again = f"what is finished is kept: `gpudiy campaign resume {arguments.plan}` goes on"
     try:
         plan = read_plan(arguments.plan)
         if arguments.junit is not None:
@@ -67,23 +63,11 @@ def run(arguments: Namespace) -> int:
         for device in plan.run.devices:
             check_kind(device)
         return _stages(Campaign(plan), arguments)
-    except LitmusError as error:
-        say(error)
-        return 2
-    except StoreInUse as error:
-        say(f"gpudiy campaign: error: {error}")
-        return 3
-    except (ClusterError, StoreError, WorkerFailure) as error:
-        say(f"gpudiy campaign: error: {error}\n{again}")
-        return 3
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        say(f"gpudiy campaign: error: {error.filename or 'output'}: {error.strerror}\n{again}")
-        return 3
-    except KeyboardInterrupt:
-        say(f"gpudiy: interrupted; {again}")
-        return INTERRUPTED
+    except (InputError, UnwritableOutput, StoreInUse):
+        raise
+    except (GpudiyError, OSError, KeyboardInterrupt) as error:
+        error.add_note(f"what is finished is kept: `gpudiy campaign resume {arguments.plan}` goes on")
+        raise
 
 
 def _stages(campaign: Campaign, arguments: Namespace) -> int:
@@ -197,7 +181,7 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
     """Hold the records against the models; forbidden outcomes are the answer no."""
     from gpudiy.campaign.junit import junit_text
     from gpudiy.campaign.records import finished_records
-    from gpudiy.cli.output import write_whole
+    from gpudiy.files import write_whole
     from gpudiy.logs.columns import Columns
     from gpudiy.logs.conformance import Answer, conform
     from gpudiy.models.library import load_model

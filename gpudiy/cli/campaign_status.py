@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from gpudiy.cli.campaign_plan import duration
-from gpudiy.cli.progress import say
 
 EPILOG = """\
 A campaign that is running is not disturbed by looking at it.
@@ -27,17 +26,13 @@ def run(arguments: Namespace) -> int:
     from gpudiy.campaign.campaign import Campaign
     from gpudiy.campaign.plan import read_plan
     from gpudiy.campaign.status import status_of
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
 
-    try:
-        plan = read_plan(arguments.plan)
-        if not plan.directory.is_dir():
-            hint = f"`gpudiy campaign run {arguments.plan}` begins it"
-            raise LitmusError("this campaign was not begun", path=str(arguments.plan), hint=hint)
-        status = status_of(Campaign(plan))
-    except LitmusError as error:
-        say(error)
-        return 2
+    plan = read_plan(arguments.plan)
+    if not plan.directory.is_dir():
+        hint = f"`gpudiy campaign run {arguments.plan}` begins it"
+        raise InputError("this campaign was not begun", path=str(arguments.plan), hint=hint)
+    status = status_of(Campaign(plan))
     if arguments.json:
         print(json.dumps(status.as_json()))
         return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudiy.cli.log_input import LOG_HELP, load_logs, tell
 from gpudiy.cli.numbers import positive
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError, counted
+from gpudiy.errors import counted
 
 if TYPE_CHECKING:
     from gpudiy.logs.comparison import Difference, Pair
@@ -42,11 +42,7 @@ def run(arguments: Namespace) -> int:
     from gpudiy.logs.comparison import Relation, compare_chips
     from gpudiy.logs.evidence import UNUSED, gather
 
-    try:
-        log = load_logs(arguments.logs, UNUSED)
-    except LitmusError as error:
-        say(error)
-        return 2
+    log = load_logs(arguments.logs, UNUSED)
     chips = logs_of(log.columns) if arguments.by == "log" else chips_of(log.columns)
     if arguments.by is None and len(chips.names) == 1:
         chips = logs_of(log.columns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpudiy.cli.log_input import LOG_HELP, load_logs, tell
 from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.progress import progress, say
-from gpudiy.litmus.errors import LitmusError, counted
+from gpudiy.errors import counted
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -48,13 +48,9 @@ def run(arguments: Namespace) -> int:
     from gpudiy.logs.conformance import Answer, conform
     from gpudiy.models.library import load_model
 
-    try:
-        model = load_model(arguments.model)
-        tests = _tests(arguments.tests)
-        log = load_logs(arguments.logs)
-    except LitmusError as error:
-        say(error)
-        return 2
+    model = load_model(arguments.model)
+    tests = _tests(arguments.tests)
+    log = load_logs(arguments.logs)
     found = conform(
         log.columns, model, tests, arguments.limit, lambda groups: progress(groups, "tests judged", arguments.quiet)
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
+from gpudiy.errors import UnwritableOutput
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -44,11 +45,7 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.print_dat3m import CannotExpress
     from gpudiy.litmus.sources import find_sources, load_tests
 
-    try:
-        sources = list(find_sources(arguments.paths))
-    except LitmusError as error:
-        say(error)
-        return 2
+    sources = list(find_sources(arguments.paths))
     writer = _to_stream if arguments.output == "-" else _ToDirectory(Path(arguments.output), sources)
     bad = 0
     quiet = arguments.quiet or (arguments.output == "-" and not sys.stderr.isatty())
@@ -65,8 +62,7 @@ def run(arguments: Namespace) -> int:
         except OSError as error:
             if arguments.output == "-":
                 raise  # `main` knows what to do with standard output
-            say(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}")
-            return 2
+            raise UnwritableOutput(error.filename or arguments.output, error) from None
     return 2 if bad else 0
 
 
@@ -91,7 +87,7 @@ class _ToDirectory:
         self.common = os.path.commonpath([Path(file).resolve().parent for file in files]) if files else "."
 
     def __call__(self, source: str, texts: list[str]) -> None:
-        from gpudiy.cli.output import write_whole
+        from gpudiy.files import write_whole
         from gpudiy.litmus.errors import LitmusError
 
         name = "stdin.litmus" if source == "-" else Path(source).resolve().relative_to(self.common)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError, unreadable
+from gpudiy.errors import InputError
+from gpudiy.files import read_text
 from gpudiy.models.judging import Answer
 
 PASS = {"1": True, "0": False, "pass": True, "fail": False}
@@ -27,10 +28,7 @@ class Expectations:
 
     @staticmethod
     def read(path: str) -> Expectations:
-        try:
-            lines = list(csv.reader(Path(path).read_text(encoding="utf-8").splitlines()))
-        except (OSError, UnicodeDecodeError) as error:
-            raise unreadable(path, error) from None
+        lines = list(csv.reader(read_text(path).splitlines()))
         models: tuple[str, ...] = ()
         if lines and lines[0] and lines[0][0] in ("test", "name", "file"):
             models = tuple(lines[0][1:])
@@ -42,10 +40,10 @@ class Expectations:
             values = [value.strip().lower() for value in row[1:]]
             if not values or any(value not in PASS and value not in VERDICTS for value in values):
                 message = "expected a test and 1, 0, allowed or forbidden"
-                raise LitmusError(message, path=path, line=number, column=1, source=",".join(row))
+                raise InputError(message, path=path, line=number, column=1, source=",".join(row))
             rows[row[0].strip()] = values
         if not rows:
-            raise LitmusError("there is no expectation in this file", path=path)
+            raise InputError("there is no expectation in this file", path=path)
         return Expectations(path, models, rows)
 
     def expects(self, answer: Answer) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.progress import stream_progress
+from gpudiy.errors import UnwritableOutput, UsageError
 
 if TYPE_CHECKING:
     from gpudiy.diy.blueprint import Blueprint
@@ -87,23 +88,14 @@ def _run(arguments: Namespace) -> int:
         print_tables()
         return 0
     from gpudiy.diy.generator import Generator
-    from gpudiy.diy.vocabulary import EdgeError
 
-    try:
-        recipe = _recipe(arguments)
-    except EdgeError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except ValueError as error:
-        print(f"gpudiy generate: error: {error}", file=sys.stderr)
-        return 2
+    recipe = _recipe(arguments)
     try:
         made = _made(Generator(recipe), arguments)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        print(f"{error.filename or arguments.output}: error: cannot be written: {error.strerror}", file=sys.stderr)
-        return 2
+        raise UnwritableOutput(error.filename or arguments.output, error) from None
     if not made and not arguments.quiet:
         print("gpudiy generate: these edges make no cycle within the limits", file=sys.stderr)
     return 0 if made else 1
@@ -138,7 +130,7 @@ def _written(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[
 
 
 def _recipe(arguments: Namespace) -> Recipe:
-    """What the options ask for; raises ValueError where they contradict each other."""
+    """What the options ask for; raises `UsageError` where they contradict each other."""
     from dataclasses import replace
 
     from gpudiy.diy.cycle import fault_of_cycle
@@ -157,7 +149,7 @@ def _recipe(arguments: Namespace) -> Recipe:
         recipe = replace(recipe, trees=Trees(arguments.trees))
     if arguments.levels is not None:
         if not arguments.levels or not set(arguments.levels) <= set(LEVELS):
-            raise ValueError(f"--levels: {arguments.levels!r} has other letters than {LEVELS}")
+            raise UsageError(f"--levels: {arguments.levels!r} has other letters than {LEVELS}")
         recipe = replace(recipe, levels=arguments.levels)
     if arguments.exclude is not None:
         from gpudiy.diy.pattern import agrees
@@ -178,7 +170,7 @@ def _chosen(arguments: Namespace) -> Recipe:
     if arguments.safe is not None or arguments.relaxed is not None:
         ways.append("safe")
     if len(ways) != 1:
-        raise ValueError("give one of --safe (with or without --relaxed), --cycle and --family")
+        raise UsageError("give one of --safe (with or without --relaxed), --cycle and --family")
     if ways == ["safe"]:
         return _recipe_of_edges(arguments)
     if ways == ["family"]:
@@ -199,7 +191,7 @@ def _recipe_of_edges(arguments: Namespace) -> Recipe:
     safe: EdgeNames = parse_edges(arguments.safe or "", spelling["safe"])
     relaxed: EdgeNames = parse_edges(arguments.relaxed or "", spelling["relaxed"])
     if not safe.edges and not relaxed.edges:
-        raise ValueError("no edges are given")
+        raise UsageError("no edges are given")
     both = safe + relaxed
     wanted = resolved(relaxed.edges, among=both.edges)
     return Recipe(

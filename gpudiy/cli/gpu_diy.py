@@ -24,7 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     if given.safe is None and given.relaxed is None and not given.names:
         parser.error("give edges with -gpu-safe or -gpu-relax; -gpu-list prints them all")
-    return guarded(lambda: _run(given))
+    return guarded(lambda: _run(given), "gpu-diy")
 
 
 def _parser() -> ArgumentParser:

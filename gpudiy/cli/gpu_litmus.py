@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     from gpudiy.cli import guarded
 
     given = _parser().parse_args(arguments)
-    return guarded(lambda: _run(given))
+    return guarded(lambda: _run(given), "gpu-litmus")
 
 
 def _parser() -> ArgumentParser:
@@ -55,12 +55,9 @@ def _parser() -> ArgumentParser:
 
 def _run(arguments: Namespace) -> int:
     from gpudiy.cli.log_file import LogFile, RecordSink
-    from gpudiy.cli.progress import say
     from gpudiy.cli.run_output import RunProgress
     from gpudiy.devices.opening import check_kind, list_devices
     from gpudiy.devices.runner import Runner
-    from gpudiy.devices.worker import WorkerFailure
-    from gpudiy.litmus.errors import LitmusError
     from gpudiy.logs.decision import EVIDENCE
 
     arguments.iterations = arguments.size * arguments.runs
@@ -68,22 +65,15 @@ def _run(arguments: Namespace) -> int:
     if arguments.seed is None:
         arguments.seed = secrets.randbits(32)
     failed = 0
-    try:
-        device = arguments.device or next((one.name for one in list_devices() if one.there), "")
-        check_kind(device)
-        settings = run_settings(arguments)
-        tests, bad = load(arguments.paths)
-        log = LogFile.open(arguments.output, "text", resume=False) if arguments.output else RecordSink()
-        progress = RunProgress(len(tests), settings.iterations, arguments.quiet)
-        with log, Runner(device, OPENER, progress.tell) as runner:
-            for record in runner.run(tests, settings):
-                progress.finish_test()
-                log.add(record)
-                failed += record.ending not in EVIDENCE
-    except LitmusError as error:
-        say(error)
-        return 2
-    except WorkerFailure as failure:
-        say(f"error: {device} cannot be opened: {failure.reason}")
-        return 3
+    device = arguments.device or next((one.name for one in list_devices() if one.there), "")
+    check_kind(device)
+    settings = run_settings(arguments)
+    tests, bad = load(arguments.paths)
+    log = LogFile.open(arguments.output, "text", resume=False) if arguments.output else RecordSink()
+    progress = RunProgress(len(tests), settings.iterations, arguments.quiet)
+    with log, Runner(device, OPENER, progress.tell) as runner:
+        for record in runner.run(tests, settings):
+            progress.finish_test()
+            log.add(record)
+            failed += record.ending not in EVIDENCE
     return 2 if bad else 3 if failed else 0

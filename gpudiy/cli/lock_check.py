@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import progress, say
 from gpudiy.cli.run import seed_number
+from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,33 +52,23 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.lock_devices import Experiment
     from gpudiy.cli.lock_output import print_answers
     from gpudiy.devices.opening import check_kind
-    from gpudiy.harness.cuda_library import ToolMissing
-    from gpudiy.litmus.errors import LitmusError
     from gpudiy.locks.judgement import Judge
     from gpudiy.locks.source import library_names, load_lock
-    from gpudiy.models.witness import MissingTool
 
-    try:
-        names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
-        models_of(arguments)
-        if arguments.witness:
-            expect_writable(arguments.witness, folder=True)
-        models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
-        devices = (arguments.device or "").replace(",", " ").split()
-        for device in devices:
-            check_kind(device)
-        locks = [load_lock(name, reading_of(arguments)) for name in names]
-        findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
-        experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
-        print_answers(locks, models, findings, experiment, arguments.json)
-        if arguments.witness:
-            _draw(Path(arguments.witness), arguments.format, findings, models)
-    except LitmusError as error:
-        say(error)
-        return 2
-    except (ToolMissing, MissingTool) as error:
-        say(f"gpudiy: error: {error}")
-        return FAILED
+    names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
+    models_of(arguments)
+    if arguments.witness:
+        expect_writable(arguments.witness, folder=True)
+    models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
+    devices = (arguments.device or "").replace(",", " ").split()
+    for device in devices:
+        check_kind(device)
+    locks = [load_lock(name, reading_of(arguments)) for name in names]
+    findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
+    experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
+    print_answers(locks, models, findings, experiment, arguments.json)
+    if arguments.witness:
+        _draw(Path(arguments.witness), arguments.format, findings, models)
     return exit_code(findings, experiment.seen, experiment.failed)
 
 

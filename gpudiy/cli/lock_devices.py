@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, cases, lock_test
 from gpudiy.locks.lock import Lock
@@ -71,7 +70,6 @@ class Experiment:
     def _run_on(self, device: str, wanted: list[tuple[Case, Test]], iterations: int, seed: int, quiet: bool) -> None:
         from gpudiy.cli.run import OPENER
         from gpudiy.cli.run_output import RunProgress
-        from gpudiy.devices.opening import UnknownDevice
         from gpudiy.devices.runner import Runner
         from gpudiy.devices.settings import RunSettings
         from gpudiy.devices.worker import WorkerFailure
@@ -84,10 +82,8 @@ class Experiment:
                 for (case, _), record in zip(wanted, records, strict=True):
                     progress.finish_test()
                     self.sightings.append(Sighting(case, device, record))
-        except UnknownDevice as error:
-            raise LitmusError(error.message, hint=error.hint) from None
         except WorkerFailure as failure:
-            say(f"error: {device} cannot be opened: {failure.reason}")
+            say(failure.report("gpudiy lock check"))
             self.failures.append(device)
 
 

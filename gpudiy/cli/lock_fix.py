@@ -39,37 +39,27 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.harness.cuda_library import ToolMissing
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.locks.repair import Repairer
     from gpudiy.locks.source import load_lock
 
-    try:
-        models = models_of(arguments)
-        reading = reading_of(arguments)
-        lock = load_lock(arguments.lock, reading)
-        repairer = Repairer(
-            lock, models, watch=partial(stream_progress, what="repairs looked at", quiet=arguments.quiet)
-        )
-        unsupported = repairer.unsupported()
-        if unsupported is not None:
-            raise LitmusError(f"{lock.name}: {unsupported}", path=lock.program.path)
-        repairs = repairer.repairs(arguments.most)
-        if not repairs:
-            say(f"{lock.name}: wrong, and no fences, orders, scopes or atomics of its own mend it")
-            return 1
-        if not repairs[0].changes:
-            if not arguments.json:
-                print(f"{lock.name}: nothing is wrong by {_names(arguments)}")
-            return 0
-        for number, repair in enumerate(repairs, 1):
-            _show(arguments, repairer, repair, number, reading)
-    except LitmusError as error:
-        say(error)
-        return 2
-    except ToolMissing as error:
-        say(f"gpudiy: error: {error}")
-        return 3
+    models = models_of(arguments)
+    reading = reading_of(arguments)
+    lock = load_lock(arguments.lock, reading)
+    repairer = Repairer(lock, models, watch=partial(stream_progress, what="repairs looked at", quiet=arguments.quiet))
+    unsupported = repairer.unsupported()
+    if unsupported is not None:
+        raise InputError(f"{lock.name}: {unsupported}", path=lock.program.path)
+    repairs = repairer.repairs(arguments.most)
+    if not repairs:
+        say(f"{lock.name}: wrong, and no fences, orders, scopes or atomics of its own mend it")
+        return 1
+    if not repairs[0].changes:
+        if not arguments.json:
+            print(f"{lock.name}: nothing is wrong by {_names(arguments)}")
+        return 0
+    for number, repair in enumerate(repairs, 1):
+        _show(arguments, repairer, repair, number, reading)
     return 1
 
 
@@ -103,11 +93,11 @@ def _show(arguments: Namespace, repairer: Repairer, repair: Repair, number: int,
 
 def _checks(repairer: Repairer, source: str, reading: Reading) -> bool:
     """Whether the mended source, read and compiled again, passes."""
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.locks.source import read_lock
 
     try:
         mended: Lock = read_lock(source, repairer.lock.program.path, reading)
-    except LitmusError:
+    except InputError:
         return False
     return repairer.holds(mended)

@@ -41,12 +41,12 @@ def reading_of(arguments: Namespace) -> Reading:
 
 
 def models_of(arguments: Namespace) -> tuple[Model, ...]:
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.models.library import load_model
 
     names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
     if not names:
-        raise LitmusError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
+        raise InputError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
     return tuple(map(load_model, names))
 
 

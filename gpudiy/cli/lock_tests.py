@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from gpudiy.cli.lock_reading import LOCK_HELP, add_reading_arguments, reading_of
-from gpudiy.cli.output import write_whole
 from gpudiy.cli.progress import progress, say
+from gpudiy.files import write_whole
 
 EPILOG = """\
 A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads stand in one warp, in one cta, each in a CTA of one
@@ -31,31 +31,23 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.harness.cuda_library import ToolMissing
-    from gpudiy.litmus.errors import LitmusError, near_name
+    from gpudiy.errors import InputError, near_name
     from gpudiy.litmus.printer import print_test
     from gpudiy.locks.generation import cases, lock_test
     from gpudiy.locks.question import Question
     from gpudiy.locks.source import library_names, load_lock
 
     questions = [question.value for question in Question]
-    try:
-        for name in arguments.question or ():
-            if name not in questions:
-                hint = near_name(name, questions) or "questions: " + ", ".join(questions)
-                raise LitmusError(f"unknown question {name!r}", hint=hint)
-        names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
-        locks = [load_lock(name, reading_of(arguments)) for name in names]
-        wanted = [case for lock in locks for case in cases(lock)]
-        wanted = [case for case in wanted if not arguments.question or case.question in arguments.question]
-        watched = progress(wanted, "tests made", arguments.quiet)
-        made = [found for case in watched if (found := lock_test(case)) is not None]
-    except LitmusError as error:
-        say(error)
-        return 2
-    except ToolMissing as error:
-        say(f"gpudiy: error: {error}")
-        return 3
+    for name in arguments.question or ():
+        if name not in questions:
+            hint = near_name(name, questions) or "questions: " + ", ".join(questions)
+            raise InputError(f"unknown question {name!r}", hint=hint)
+    names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
+    locks = [load_lock(name, reading_of(arguments)) for name in names]
+    wanted = [case for lock in locks for case in cases(lock)]
+    wanted = [case for case in wanted if not arguments.question or case.question in arguments.question]
+    watched = progress(wanted, "tests made", arguments.quiet)
+    made = [found for case in watched if (found := lock_test(case)) is not None]
     if arguments.output == "-":
         print("\n".join(print_test(found.test) for found in made), end="")
         return 0

@@ -12,8 +12,6 @@ from gpudiy.cli import log2log_work as work
 from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.log_input import LOG_HELP
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError
 
 EPILOG = """\
 example:
@@ -37,16 +35,12 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     given = parser.parse_args(words)
-    return guarded(lambda: _run(given))
+    return guarded(lambda: _run(given), "log2log")
 
 
 def _run(given: Namespace) -> int:
-    try:
-        result: int = given.do(given)
-        return result
-    except LitmusError as error:
-        say(error)
-        return 2
+    result: int = given.do(given)
+    return result
 
 
 def _parser() -> ArgumentParser:

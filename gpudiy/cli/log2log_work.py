@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.log_input import load_logs, tell
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError, counted, unreadable
+from gpudiy.errors import InputError, UnwritableOutput, counted
+from gpudiy.files import read_text
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
@@ -84,7 +85,7 @@ def _write(columns: Columns, given: Namespace) -> int:
     try:
         write_log(columns, given.output, chosen)
     except OSError as error:
-        raise LitmusError(f"cannot be written: {error.strerror or error}", path=given.output) from None
+        raise UnwritableOutput(given.output, error) from None
     say(f"{counted(len(columns), 'record')} written to {given.output}")
     return 0
 
@@ -152,7 +153,7 @@ def rename(given: Namespace) -> int:
     if given.map:
         tests |= _mapped(given.map)
     if not tests and not chips and not given.regex:
-        raise LitmusError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
+        raise InputError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
     columns = load_logs(given.logs).columns
     changed = renamed(columns, "test", lambda name: tests.get(name, name))
     changed += renamed(columns, "chip", lambda name: chips.get(name, name))
@@ -161,7 +162,7 @@ def rename(given: Namespace) -> int:
             pattern = re.compile(given.regex[0])
             changed += renamed(columns, "test", lambda name: pattern.sub(given.regex[1], name))
         except (re.error, IndexError) as error:
-            raise LitmusError(f"{given.regex[0]!r} is no regular expression: {error}") from None
+            raise InputError(f"{given.regex[0]!r} is no regular expression: {error}") from None
     say(f"{counted(changed, 'name')} changed")
     return _write(columns, given)
 
@@ -171,23 +172,17 @@ def _pairs(words: list[str]) -> dict[str, str]:
     for word in words:
         old, equals, new = word.partition("=")
         if not equals or not old or not new:
-            raise LitmusError(f"{word!r}: OLD=NEW is wanted")
+            raise InputError(f"{word!r}: OLD=NEW is wanted")
         pairs[old] = new
     return pairs
 
 
 def _mapped(path: str) -> dict[str, str]:
-    from pathlib import Path
-
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
     pairs = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split()
         if words and len(words) != 2:
-            raise LitmusError("an old and a new name are wanted", path=path, line=number, column=1, source=line)
+            raise InputError("an old and a new name are wanted", path=path, line=number, column=1, source=line)
         if words:
             pairs[words[0]] = words[1]
     return pairs
@@ -218,7 +213,7 @@ def claim(given: Namespace) -> int:
     for row in broken:
         print(f"{row.test}  {row.cell(0)}  {row.cell(1)}")
     if not rows:
-        raise LitmusError("these logs have no test in common: nothing is known of the claim")
+        raise InputError("these logs have no test in common: nothing is known of the claim")
     print(
         f"{'fail' if broken else 'pass'}: {counted(len(rows), 'test')} in both logs, {len(broken):,} against the claim"
     )

@@ -32,7 +32,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     kind = SUBCOMMANDS[words.pop(0)] if words and words[0] in SUBCOMMANDS else KINDS[0]
     given = _parser().parse_args(words)
-    return guarded(lambda: _run(given, kind))
+    return guarded(lambda: _run(given, kind), "log2tbl")
 
 
 def _parser() -> ArgumentParser:

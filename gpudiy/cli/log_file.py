@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gpudiy.cli.progress import say
+from gpudiy.errors import InputError, UnwritableOutput
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import LitmusError
 from gpudiy.logs.json_lines import print_json_line
 from gpudiy.logs.record import Ending, Record
 from gpudiy.logs.text_writer import print_text
@@ -55,10 +55,10 @@ class LogFile(RecordSink):
 
     @staticmethod
     def open(name: str, format: str | None, resume: bool) -> LogFile:
-        """The log of a name, empty or continued; raises `LitmusError` when it cannot be written or continued."""
+        """The log of a name, empty or continued; raises `GpudiyError` when it cannot be written or continued."""
         known = (".txt", ".log", ".jsonl", ".json", ".parquet")
         if not format and not name.lower().endswith(known):
-            raise LitmusError(f"the name of the log of a run ends in {', '.join(known)}", path=name)
+            raise InputError(f"the name of the log of a run ends in {', '.join(known)}", path=name)
         chosen = LogFormat(format) if format else format_of(name)
         if chosen is LogFormat.PARQUET:
             from gpudiy.logs.parquet import expect_parquet
@@ -74,12 +74,12 @@ class LogFile(RecordSink):
             done = _kept(path, growing) if resume else set()
             if resume and growing.stat().st_size and not growing.read_bytes().endswith(b"\n"):
                 file.write("\n")  # the last record was cut
-        except (OSError, LitmusError) as error:
+        except (OSError, InputError) as error:
             if file is not None:
                 file.close()
-            if isinstance(error, LitmusError):
+            if isinstance(error, InputError):
                 raise
-            raise LitmusError(f"cannot be written: {error.strerror}", path=name) from None
+            raise UnwritableOutput(name, error) from None
         return LogFile(path, chosen, file, done, fresh=not resume)
 
     def has(self, test: Test, device: str) -> bool:
@@ -120,7 +120,7 @@ def _reserve(file: TextIO, name: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise LitmusError("another gpudiy writes this log", path=name, hint="wait for it, or name another") from None
+        raise InputError("another gpudiy writes this log", path=name, hint="wait for it, or name another") from None
 
 
 def _spool(path: Path) -> Path:

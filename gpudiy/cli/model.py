@@ -60,26 +60,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.expectation import Expectations
     from gpudiy.cli.verdict_output import printer_for
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.judging import Judge
     from gpudiy.models.library import load_model
 
-    try:
-        names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
-        if not names:
-            raise LitmusError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
-        for name in names:
-            load_model(name)
-        sources = list(find_sources(arguments.paths))
-        expected = Expectations.read(arguments.expect) if arguments.expect else None
-        if arguments.witness is not None:
-            from gpudiy.cli.witnessing import draw
+    names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
+    if not names:
+        raise InputError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
+    for name in names:
+        load_model(name)
+    sources = list(find_sources(arguments.paths))
+    expected = Expectations.read(arguments.expect) if arguments.expect else None
+    if arguments.witness is not None:
+        from gpudiy.cli.witnessing import draw
 
-            return draw(sources, names, arguments.witness, arguments.unroll)
-    except LitmusError as error:
-        say(error)
-        return 2
+        return draw(sources, names, arguments.witness, arguments.unroll)
     judge = Judge(
         tuple(names), arguments.engine, arguments.unroll, arguments.limit,
         "outcomes" if arguments.all_outcomes else "explain" if arguments.explain else "verdict",

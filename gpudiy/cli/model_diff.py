@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.output import expect_writable
-from gpudiy.cli.progress import say, stream_progress
+from gpudiy.cli.progress import stream_progress
+from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,33 +50,28 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.litmus.errors import LitmusError
     from gpudiy.models.library import load_model
     from gpudiy.models.trace import Undecidable
     from gpudiy.models.verdict import decide
 
-    try:
-        if arguments.output is not None:
-            expect_writable(arguments.output, folder=True)
-        models = [load_model(name) for name in (arguments.one, arguments.other)]
-        tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
-        found = 0
-        for test in stream_progress(tests, "tests compared", arguments.quiet):
-            try:
-                verdicts = [decide(test, model) for model in models]
-            except Undecidable:
-                continue
-            if verdicts[0].allowed != verdicts[1].allowed:
-                found += 1
-                first, second = verdicts if verdicts[0].allowed else verdicts[::-1]
-                (_print_json if arguments.json else _show)(test, first, second)
-                if arguments.output is not None:
-                    _write(test, (first, second), Path(arguments.output))
-                if found >= arguments.most:
-                    break
-    except LitmusError as error:
-        say(error)
-        return 2
+    if arguments.output is not None:
+        expect_writable(arguments.output, folder=True)
+    models = [load_model(name) for name in (arguments.one, arguments.other)]
+    tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
+    found = 0
+    for test in stream_progress(tests, "tests compared", arguments.quiet):
+        try:
+            verdicts = [decide(test, model) for model in models]
+        except Undecidable:
+            continue
+        if verdicts[0].allowed != verdicts[1].allowed:
+            found += 1
+            first, second = verdicts if verdicts[0].allowed else verdicts[::-1]
+            (_print_json if arguments.json else _show)(test, first, second)
+            if arguments.output is not None:
+                _write(test, (first, second), Path(arguments.output))
+            if found >= arguments.most:
+                break
     if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
         print(f"no test of these families with at most {arguments.edges} edges tells {names}")
@@ -89,14 +84,14 @@ def _tests(families: list[str], most: int) -> Iterator[Test]:
 
     from gpudiy.diy.families import FAMILIES as KNOWN
     from gpudiy.diy.generator import Generator
-    from gpudiy.litmus.errors import LitmusError, near_name
+    from gpudiy.errors import InputError, near_name
     from gpudiy.litmus.reader import read_test
     from gpudiy.litmus.shape import shape_hash
 
     for name in families:
         if name not in KNOWN:
             hint = near_name(name, list(KNOWN)) or "families: " + ", ".join(KNOWN)
-            raise LitmusError(f"unknown family {name!r}", hint=hint)
+            raise InputError(f"unknown family {name!r}", hint=hint)
     seen: set[str] = set()
     for edges in range(2, most + 1):
         for name in families:
@@ -129,7 +124,7 @@ def _show(test: Test, first: Verdict, second: Verdict) -> None:
 
 
 def _write(test: Test, verdicts: tuple[Verdict, Verdict], folder: Path) -> None:
-    from gpudiy.cli.output import write_whole
+    from gpudiy.files import write_whole
     from gpudiy.litmus.printer import print_test
     from gpudiy.models.explained_picture import picture_of_explanation
     from gpudiy.models.explanation import explain

@@ -7,11 +7,12 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import say
+from gpudiy.errors import InputError
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
     from gpudiy.models.minimal import Repair
+    from gpudiy.models.model import Model
 
 EPILOG = """\
 Fences can be added between accesses, orders and scopes of accesses made stronger. Each answer is minimal: weaken any
@@ -36,42 +37,42 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.printer import print_test
     from gpudiy.litmus.sources import find_sources, load_tests
     from gpudiy.models.library import load_model, model_names
-    from gpudiy.models.minimal import minimal_repairs
-    from gpudiy.models.trace import Undecidable
 
     code = 0
     paths, name = arguments.paths, arguments.models
     if len(paths) > 1 and (paths[-1] in model_names() or paths[-1].endswith(".cat")):
         *paths, name = paths
-    try:
-        model = load_model(name)
-        for source in find_sources(paths):
-            for test in load_tests(source):
-                repairs = minimal_repairs(test, model, unroll=arguments.unroll)
-                code = code if repairs else 1
-                if arguments.json:
-                    _print_json(test, model.name, repairs[: arguments.most])
-                    continue
-                if not repairs:
-                    print(f"{test.name}: no fences, orders or scopes make {model.name} forbid it")
-                elif not repairs[0].changes:
-                    print(f"{test.name}: forbidden by {model.name} as it is")
-                for number, repair in enumerate(repairs[: arguments.most] if repairs and repairs[0].changes else [], 1):
-                    print(f"{test.name}: forbidden by {model.name} with" if number == 1 else "  or with")
-                    print("\n".join(f"    {change}" for change in repair.changes))
-                    if arguments.print_test:
-                        print(print_test(repair.test))
-    except LitmusError as error:
-        say(error)
-        return 2
-    except Undecidable as problem:
-        say(f"{test.name}: error: {problem}")
-        return 2
+    model = load_model(name)
+    for source in find_sources(paths):
+        for test in load_tests(source):
+            repairs = _repairs(test, model, arguments.unroll)
+            code = code if repairs else 1
+            if arguments.json:
+                _print_json(test, model.name, repairs[: arguments.most])
+                continue
+            if not repairs:
+                print(f"{test.name}: no fences, orders or scopes make {model.name} forbid it")
+            elif not repairs[0].changes:
+                print(f"{test.name}: forbidden by {model.name} as it is")
+            for number, repair in enumerate(repairs[: arguments.most] if repairs and repairs[0].changes else [], 1):
+                print(f"{test.name}: forbidden by {model.name} with" if number == 1 else "  or with")
+                print("\n".join(f"    {change}" for change in repair.changes))
+                if arguments.print_test:
+                    print(print_test(repair.test))
     return code
+
+
+def _repairs(test: Test, model: Model, unroll: int) -> list[Repair]:
+    from gpudiy.models.minimal import minimal_repairs
+    from gpudiy.models.trace import Undecidable
+
+    try:
+        return minimal_repairs(test, model, unroll=unroll)
+    except Undecidable as problem:
+        raise InputError(str(problem), path=test.name) from None
 
 
 def _print_json(test: Test, model: str, repairs: list[Repair]) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from gpudiy import __version__
 from gpudiy.cli.help_text import HelpText
-from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
     from optcheck.verdict import Check
@@ -56,12 +55,10 @@ def _add_inputs(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    checks, code = _checked(arguments, bad=2, failed=3)
-    if checks is None:
-        return code
     from optcheck.report import as_json, finding_lines
     from optcheck.verdict import Verdict
 
+    checks = _check_input(arguments)
     for check in checks:
         if arguments.json:
             print(json.dumps(as_json(check)))
@@ -92,25 +89,22 @@ def main(arguments: list[str] | None = None) -> int:
         given = parser.parse_args(arguments)
     except SystemExit as exit:
         return 1 if exit.code else 0
-    code = guarded(lambda: _run_original(given))
+    code = guarded(lambda: _run_original(given), "optcheck", error_code=1)
     return code if code in (0, 2) else 1
 
 
 def _run_original(arguments: Namespace) -> int:
-    checks, code = _checked(arguments, bad=1, failed=1)
-    if checks is None:
-        return code
     from optcheck.report import original_text
     from optcheck.verdict import Verdict
 
+    checks = _check_input(arguments)
     print("\n".join(original_text(checks)))
     return 0 if all(check.verdict is Verdict.UNCHANGED for check in checks) else 2
 
 
-def _checked(arguments: Namespace, bad: int, failed: int) -> tuple[list[Check] | None, int]:
-    """The checks of what the command line names, or None and the exit code."""
-    from gpudiy.litmus.errors import LitmusError
-    from optcheck.disassembler import ToolError
+def _check_input(arguments: Namespace) -> list[Check]:
+    """Check what the command line names."""
+    from gpudiy.errors import InputError
     from optcheck.report import check_binary, check_listing, read_test_file
 
     architecture = "" if arguments.mapping == "auto" else arguments.mapping
@@ -122,28 +116,20 @@ def _checked(arguments: Namespace, bad: int, failed: int) -> tuple[list[Check] |
         else:
             _expect_binary(Path(name))
             checks = list(check_binary(Path(name), architecture))
-    except LitmusError as error:
-        say(error)
-        return None, bad
-    except ToolError as error:
-        say(f"{name}: error: {error}")
-        return None, failed
     except OSError as error:
-        say(f"{error.filename or name}: error: {error.strerror}")
-        return None, bad
+        raise InputError(str(error.strerror), path=str(error.filename or name)) from None
     if not checks:
-        say(f"{name}: error: there is no specification in it: no literal 0x07f3a… and no test")
-        return None, bad
-    return checks, 0
+        raise InputError("there is no specification in it: no literal 0x07f3a… and no test", path=name)
+    return checks
 
 
 def _expect_binary(path: Path) -> None:
-    """Raise `LitmusError` for a file that no disassembler can read, whichever is there."""
-    from gpudiy.litmus.errors import LitmusError
+    """Raise `InputError` for a file that no disassembler can read, whichever is there."""
+    from gpudiy.errors import InputError
 
     with path.open("rb") as file:
         if not file.read(8).startswith(BINARIES):
-            raise LitmusError("this is no binary", path=str(path), hint="a listing is given with --text")
+            raise InputError("this is no binary", path=str(path), hint="a listing is given with --text")
 
 
 def _summary(checks: list[Check]) -> str:

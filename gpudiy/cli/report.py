@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import progress, say
+from gpudiy.cli.progress import progress
 from gpudiy.cli.table import names
 
 if TYPE_CHECKING:
@@ -56,26 +56,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
-    from gpudiy.cli.output import expect_writable, write_whole
-    from gpudiy.litmus.errors import LitmusError, counted
+    from gpudiy.errors import counted
+    from gpudiy.files import expect_writable, write_whole
     from gpudiy.logs.report.page import page_text
     from gpudiy.logs.report.payload import payload
     from gpudiy.logs.tables.selection import Order, selected_chips, selected_tests
     from gpudiy.models.library import load_model
 
-    try:
-        expect_writable(arguments.output)
-        if arguments.plots:
-            expect_writable(arguments.plots, folder=True)
-        models = _chosen_models(arguments)
-        for model in models:
-            load_model(model)
-        found = gathered(arguments.logs, best=arguments.best)
-        chips = selected_chips(found, arguments.chips)
-        tests = selected_tests(found, chips, arguments.tests, Order.NAME)
-    except LitmusError as error:
-        say(error)
-        return 2
+    expect_writable(arguments.output)
+    if arguments.plots:
+        expect_writable(arguments.plots, folder=True)
+    models = _chosen_models(arguments)
+    for model in models:
+        load_model(model)
+    found = gathered(arguments.logs, best=arguments.best)
+    chips = selected_chips(found, arguments.chips)
+    tests = selected_tests(found, chips, arguments.tests, Order.NAME)
     drawn = arguments.pictures if models else 0
     judgements = _judgements(found, tests, chips, models, drawn, arguments) if models else {}
     text = page_text(payload(found, tests, chips, judgements, models, drawn), arguments.title)
@@ -134,13 +130,9 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 def _write_plots(found: Observations, tests: list[str], chips: list[str], folder: str) -> int:
-    from gpudiy.logs.report.plots import MissingTool, write_plots
+    from gpudiy.logs.report.plots import write_plots
 
-    try:
-        files = write_plots(found, tests, chips, Path(folder))
-    except MissingTool as problem:
-        say(f"gpudiy: error: {problem}")
-        return 3
+    files = write_plots(found, tests, chips, Path(folder))
     print(f"plots: {', '.join(str(file) for file in files)}")
     return 0
 

@@ -74,24 +74,20 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_file import LogFile
     from gpudiy.cli.run_output import RunTable
     from gpudiy.devices.opening import check_kind
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
 
-    try:
-        devices = list(dict.fromkeys(name.strip() for name in arguments.device.split(",") if name.strip()))
-        if not devices:
-            raise LitmusError("no device is named", hint="`gpudiy devices` lists them")
-        for device in devices:
-            check_kind(device)
-        settings = run_settings(arguments)
-        if arguments.resume and not arguments.output:
-            raise LitmusError("there is nothing to resume", hint="-o LOG names the log that is continued")
-        if arguments.format and not arguments.output:
-            raise LitmusError("there is no log to write as " + arguments.format, hint="-o LOG names it")
-        tests, bad = load(arguments.paths)
-        log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
-    except LitmusError as error:
-        say(error)
-        return 2
+    devices = list(dict.fromkeys(name.strip() for name in arguments.device.split(",") if name.strip()))
+    if not devices:
+        raise InputError("no device is named", hint="`gpudiy devices` lists them")
+    for device in devices:
+        check_kind(device)
+    settings = run_settings(arguments)
+    if arguments.resume and not arguments.output:
+        raise InputError("there is nothing to resume", hint="-o LOG names the log that is continued")
+    if arguments.format and not arguments.output:
+        raise InputError("there is no log to write as " + arguments.format, hint="-o LOG names it")
+    tests, bad = load(arguments.paths)
+    log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
     table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
     shown: Callable[[Record], None] = _json_line if arguments.json else table.show
@@ -129,14 +125,14 @@ def run_settings(arguments: Namespace) -> RunSettings:
 
 def load(paths: list[str]) -> tuple[list[Test], int]:
     """The tests of the paths, and how many could not be read; each of these is reported."""
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.litmus.sources import find_sources, load_each
 
     tests: list[Test] = []
     bad = 0
     for source in find_sources(paths):
         for found in load_each(source):
-            if isinstance(found, LitmusError):
+            if isinstance(found, InputError):
                 bad += 1
                 say(found)
             else:
@@ -171,12 +167,9 @@ def _run_on(
                     log.add(record)
                 shown(record)
                 codes.append(_code(record))
-    except UnknownDevice as error:
-        say(error)
-        return 2
-    except WorkerFailure as failure:
-        say(f"error: {device} cannot be opened: {failure.reason}")
-        return 3
+    except (UnknownDevice, WorkerFailure) as error:  # the other devices are still to be tried
+        say(error.report("gpudiy run"))
+        return error.exit_code
     return _summed(codes)
 
 

@@ -41,11 +41,7 @@ def run(arguments: Namespace) -> int:
         highlight=False,
         soft_wrap=True,
     )
-    try:
-        sources = list(find_sources(arguments.paths))
-    except LitmusError as error:
-        print(error, file=sys.stderr)
-        return 2
+    sources = list(find_sources(arguments.paths))
     bad = shown = 0
     for source in sources:
         try:

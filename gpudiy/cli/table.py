@@ -80,18 +80,14 @@ def names(text: str) -> list[str]:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
-    from gpudiy.cli.output import expect_writable, write_whole
-    from gpudiy.litmus.errors import LitmusError, counted
+    from gpudiy.errors import counted
+    from gpudiy.files import expect_writable, write_whole
 
-    try:
-        form = _form(arguments)
-        if arguments.output is not None:
-            expect_writable(arguments.output)
-        found = gathered(arguments.logs, best=arguments.best)
-        tables = _tables(found, arguments)
-    except LitmusError as error:
-        say(error)
-        return 2
+    form = _form(arguments)
+    if arguments.output is not None:
+        expect_writable(arguments.output)
+    found = gathered(arguments.logs, best=arguments.best)
+    tables = _tables(found, arguments)
     if form == "text" and arguments.output is None:
         _print(tables, heat=not arguments.no_heat)
         return 0
@@ -105,7 +101,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _form(arguments: Namespace) -> str:
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.logs.tables.printing import SUFFIXES
 
     if arguments.format is not None:
@@ -114,7 +110,7 @@ def _form(arguments: Namespace) -> str:
         return "text"
     suffix = Path(arguments.output).suffix.lower()
     if suffix not in SUFFIXES:
-        raise LitmusError(
+        raise InputError(
             f"{arguments.output}: no table is printed as {suffix or 'a file without suffix'}",
             hint=f"suffixes: {' '.join(SUFFIXES)}; or say --format",
         )
@@ -122,7 +118,7 @@ def _form(arguments: Namespace) -> str:
 
 
 def _tables(found: Observations, arguments: Namespace) -> list[Table]:
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
     from gpudiy.logs.tables.kinds import flat_table, grid_tables, incantation_table
     from gpudiy.logs.tables.selection import Order, selected_chips, selected_tests
 
@@ -135,11 +131,11 @@ def _tables(found: Observations, arguments: Namespace) -> list[Table]:
     if arguments.kind == "grid":
         tables = grid_tables(found, tests, chips, arguments.absolute)
         if not tables:
-            raise LitmusError("no test here has a thread with two accesses: there is no grid to make")
+            raise InputError("no test here has a thread with two accesses: there is no grid to make")
         return tables
     table = incantation_table(found, tests, chips, arguments.absolute)
     if not table.rows:
-        raise LitmusError("no record here tells all four switches of its incantation")
+        raise InputError("no record here tells all four switches of its incantation")
     return [table]
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.numbers import positive, seconds
-from gpudiy.cli.output import expect_writable
 from gpudiy.cli.progress import say
 from gpudiy.cli.run import OPENER, load, seed_number
+from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,33 +54,25 @@ def run(arguments: Namespace) -> int:
     from gpudiy.devices.runner import Runner
     from gpudiy.devices.settings import RunSettings
     from gpudiy.devices.tuning import Tuning
-    from gpudiy.devices.worker import WorkerFailure
-    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.errors import InputError
 
     seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
-    try:
-        check_kind(arguments.device)
-        tests, bad = load(arguments.paths)
-        if arguments.output and not arguments.output.endswith(".toml"):
-            raise LitmusError("settings are written as .toml", path=arguments.output)
-        if arguments.output:
-            expect_writable(arguments.output)
-        if bad or not tests:
-            return 2
-        progress = RunProgress(1, arguments.iterations, arguments.quiet)
-        with Runner(arguments.device, OPENER, progress.tell) as runner:
-            settings = RunSettings(arguments.iterations, seed, limit=arguments.limit)
-            return _search(Tuning(runner, tests, settings, arguments.per_second), arguments)
-    except LitmusError as error:
-        say(error)
+    check_kind(arguments.device)
+    tests, bad = load(arguments.paths)
+    if arguments.output and not arguments.output.endswith(".toml"):
+        raise InputError("settings are written as .toml", path=arguments.output)
+    if arguments.output:
+        expect_writable(arguments.output)
+    if bad or not tests:
         return 2
-    except WorkerFailure as failure:
-        say(f"error: {arguments.device} cannot be opened: {failure.reason}")
-        return 3
+    progress = RunProgress(1, arguments.iterations, arguments.quiet)
+    with Runner(arguments.device, OPENER, progress.tell) as runner:
+        settings = RunSettings(arguments.iterations, seed, limit=arguments.limit)
+        return _search(Tuning(runner, tests, settings, arguments.per_second), arguments)
 
 
 def _search(tuning: Tuning, arguments: Namespace) -> int:
-    from gpudiy.cli.output import write_whole
+    from gpudiy.files import write_whole
     from gpudiy.harness.incantation_text import incantation_file
 
     found: Tuned | None = None

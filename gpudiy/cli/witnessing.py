@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from gpudiy.cli.progress import say
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError, UnwritableOutput
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.explained_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.trace import Undecidable
 from gpudiy.models.verdict import decide
-from gpudiy.models.witness import MissingTool, write_witness
+from gpudiy.models.witness import write_witness
 
 
 def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
-    """Draw the execution that decides one test under one model; bad input raises `LitmusError`."""
+    """Draw the execution that decides one test under one model; bad input raises `InputError`."""
     tests = [test for source in sources for test in load_tests(source)]
     if len(tests) != 1 or len(models) != 1:
-        raise LitmusError(f"a witness is drawn of one test under one model, not of {len(tests)} under {len(models)}")
+        raise InputError(f"a witness is drawn of one test under one model, not of {len(tests)} under {len(models)}")
     try:
         explanation = explain(decide(tests[0], load_model(models[0]), unroll=unroll), unroll)
     except Undecidable as problem:
-        raise LitmusError(str(problem), path=sources[0]) from None
+        raise InputError(str(problem), path=sources[0]) from None
     verdict = explanation.verdict
     if explanation.execution is None:
         say(f"{verdict.test.name} is forbidden by {models[0]}: no run of the threads ends so, there is nothing to draw")
@@ -29,11 +29,8 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
     try:
         write_witness(picture_of_explanation(explanation), file)
     except OSError as error:
-        raise LitmusError(f"cannot be written: {error.strerror}", path=file) from None
+        raise UnwritableOutput(file, error) from None
     except ValueError as problem:
-        raise LitmusError(str(problem)) from None
-    except MissingTool as problem:
-        say(f"gpudiy: error: {problem}")
-        return 3
+        raise InputError(str(problem)) from None
     print(f"{verdict.test.name} is {verdict.word} by {models[0]}: {file}")
     return 0

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpudiy.devices.device import DeviceError
+from gpudiy.errors import MissingTool, ToolFailure
 from gpudiy.harness.build import Outcome, build, toolchain_folder
 from gpudiy.harness.cache import default_folder
-from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import assembler_for
-from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import play_name
 from gpudiy.litmus import Test, print_test
 from gpudiy.litmus.reader import Piece
@@ -40,7 +39,7 @@ class Binaries:
         """The tools that build for the architecture; empty where there are none."""
         try:
             return assembler_for(architecture).version
-        except ToolMissing:
+        except MissingTool:
             return ""
 
     def build(self, tests: Sequence[Test], architecture: str) -> None:
@@ -52,7 +51,7 @@ class Binaries:
         try:
             for outcome in build(list(names), architecture, default_folder(), jobs=1):
                 self._built[names[outcome.piece], architecture] = self._binary(outcome, architecture)
-        except (ToolMissing, CompileError) as problem:
+        except ToolFailure as problem:
             raise DeviceError(str(problem), Ending.BUILD_FAILED) from None
 
     def of(self, test: Test, architecture: str) -> Binary:

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 
 from gpudiy.devices.device import DeviceError
+from gpudiy.errors import MissingTool
 from gpudiy.logs.record import Ending
 
 INSTALL_PYCUDA = "pip install 'gpudiy[cuda]'"
@@ -26,7 +27,7 @@ LOST = (
 )
 
 
-class NoPyCuda(Exception):
+class NoPyCuda(MissingTool):
     """PyCUDA cannot be used; `command` says what would help."""
 
     def __init__(self, message: str, command: str) -> None:

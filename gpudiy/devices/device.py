@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from gpudiy.errors import DeviceFailure
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
 from gpudiy.litmus.condition import Value
@@ -44,7 +45,7 @@ class Observation:
         return sum(self.outcomes.values())
 
 
-class DeviceError(Exception):
+class DeviceError(DeviceFailure):
     """The device failed at a test; `ending` of the record says how, the message says why."""
 
     def __init__(self, message: str, ending: Ending = Ending.CRASHED) -> None:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Protocol, cast
 
 from gpudiy.devices.device import Device
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.errors import InputError, near_name
 
 KINDS = {
     "cuda": "gpudiy.devices.cuda",
@@ -18,7 +18,7 @@ KINDS = {
 MOST_SHOWN = 12  # names in a message
 
 
-class UnknownDevice(LitmusError):
+class UnknownDevice(InputError):
     """No device goes by this name; the message says which do."""
 
 

@@ -46,7 +46,10 @@ class Runner:
         self._failed_probes = 0
 
     def __enter__(self) -> Runner:
-        self.open()
+        try:
+            self.open()
+        except WorkerFailure as failure:
+            raise WorkerFailure(failure.ending, f"{self._worker.device} cannot be opened: {failure.reason}") from None
         return self
 
     def __exit__(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.logs.statistics import CONFIDENCE, rate, reproduction
 
 
@@ -37,4 +37,4 @@ def parse_stop_rule(text: str) -> StopRule:
         return StopRule(confident=True)
     if text.isdecimal() and int(text[:18]) > 0:
         return StopRule(sightings=int(text[:18]))
-    raise LitmusError(f"{text!r} is no end of a run", hint="observed, a number of sightings from 1 on, or confidence")
+    raise InputError(f"{text!r} is no end of a run", hint="observed, a number of sightings from 1 on, or confidence")

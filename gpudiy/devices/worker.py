@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from gpudiy.devices.device import Chip
 from gpudiy.devices.opening import UnknownDevice
+from gpudiy.errors import DeviceFailure
 from gpudiy.logs.record import Ending
 
 OPENER = "gpudiy.devices.opening:open_device"
@@ -22,7 +23,7 @@ CLOSE_LIMIT = 5.0  # seconds in which a worker that was asked to go is gone
 SAID_WIDTH = 300  # characters of the last words of a worker that are kept
 
 
-class WorkerFailure(Exception):
+class WorkerFailure(DeviceFailure):
     """What was asked for did not come; the worker is gone unless `alive`."""
 
     def __init__(self, ending: Ending, reason: str, alive: bool = False) -> None:

@@ -26,7 +26,7 @@ from gpudiy.diy.edge import (
     fault_of,
     is_open,
 )
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.errors import InputError, near_name
 
 DEFAULT_LEVEL = "c"
 SCOPES = "cta|cluster|gpu|sys"
@@ -44,7 +44,7 @@ SHORT_ATOMIC = r"Rmw(Cas|Exch|Add|\*)?"
 WORD = re.compile(r"[^\s,]+")
 
 
-class EdgeError(LitmusError):
+class EdgeError(InputError):
     """A name that is no edge, or edges that make no cycle, with its place in what the user wrote."""
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import IO, Self, TextIO
 
 from gpudiy.diy.blueprint import Blueprint
+from gpudiy.files import whole_file
 
 SUFFIX = ".litmus"
 LIST = "@all"
@@ -30,15 +31,10 @@ def write_stream(blueprints: Iterable[Blueprint], stream: TextIO) -> Iterator[Bl
 
 def write_index(blueprints: Iterable[Blueprint], file: Path) -> Iterator[Blueprint]:
     """Write an index of the tests that pass, which appears when all have passed."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8") as index:
-            for blueprint in blueprints:
-                index.write(index_line(blueprint))
-                yield blueprint
-        part.replace(file)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(file) as part, part.open("w", encoding="utf-8") as index:
+        for blueprint in blueprints:
+            index.write(index_line(blueprint))
+            yield blueprint
 
 
 class DirectoryWriter:

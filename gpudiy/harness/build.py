@@ -37,7 +37,7 @@ class Outcome:
 
 
 def toolchain_folder(folder: Path, architecture: str) -> Path:
-    """Where the cache keeps what these tools make of these templates; raises `ToolMissing`."""
+    """Where the cache keeps what these tools make of these templates; raises `MissingTool`."""
     version = f"{assembler_for(architecture).version} {checker_version()} {templates_hash()}"
     return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpudiy.harness.cache import Entry, write_bytes
+from gpudiy.files import write_whole
+from gpudiy.harness.cache import Entry
 
 INDEX = "index.jsonl"
 
@@ -56,7 +57,7 @@ def write_index(folder: Path, entries: Iterable[Built]) -> None:
     """Appears whole; the order is that of names, so that two builds of the same tests agree."""
     ordered = sorted(entries, key=lambda built: (built.test, built.arch, built.hash))
     lines = "".join(json.dumps({name: getattr(built, name) for name in Built.__slots__}) + "\n" for built in ordered)
-    write_bytes(folder / INDEX, lines.encode())
+    write_whole(folder / INDEX, lines)
 
 
 def read_index(folder: Path) -> Iterator[Built]:

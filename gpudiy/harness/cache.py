@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 
+from gpudiy.files import write_whole
+
 UNCHANGED = "unchanged"
 
 
@@ -74,10 +76,10 @@ class Cache:
         kept = [entry if entry.obstacle else replace(entry, object=name) for entry in entries]
         self.folder.mkdir(parents=True, exist_ok=True)
         if cubin:
-            write_bytes(self.object_path(name), cubin)
+            write_whole(self.object_path(name), cubin)
         lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in kept)
         listed = name if cubin else sha256(lines.encode()).hexdigest()[:32]
-        write_bytes(self.folder / f"{listed}.jsonl", lines.encode())
+        write_whole(self.folder / f"{listed}.jsonl", lines)
         self._whole[name] = True
         self.entries |= {entry.source: entry for entry in kept}
         return kept
@@ -93,17 +95,6 @@ class Cache:
                 path.with_suffix(".jsonl").unlink(missing_ok=True)
                 path.unlink(missing_ok=True)
         return self._whole[name]
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """A file that appears whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(data)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _read(index: Path) -> list[Entry]:

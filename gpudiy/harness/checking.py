@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.errors import MissingTool, ToolFailure
 from gpudiy.harness.module import PlayPtx
 from gpudiy.litmus.test import Test
 from optcheck.check import check_functions
-from optcheck.disassembler import ToolError, find_tool
+from optcheck.disassembler import find_tool
 from optcheck.listing import read_listing
 from optcheck.stress import check_harness
 from optcheck.verdict import Check, Finding
@@ -68,17 +68,17 @@ def explanation(findings: Iterable[Finding]) -> str:
 
 
 def disassembled(cubin: bytes) -> str:
-    """The SASS of a cubin; raises `ToolMissing`."""
+    """The SASS of a cubin; raises `MissingTool`."""
     try:
         tool = find_tool("nvdisasm")
-    except ToolError as error:
-        raise ToolMissing(str(error)) from None
+    except ToolFailure as error:
+        raise MissingTool(str(error)) from None
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
         done = subprocess.run([str(tool), "-c", "-ndf", file.name], capture_output=True, text=True)
     if done.returncode:
-        raise ToolMissing(f"nvdisasm failed: {done.stderr.strip()}")
+        raise MissingTool(f"nvdisasm failed: {done.stderr.strip()}")
     return done.stdout
 
 

@@ -15,10 +15,6 @@ OLDER_WHEELS = "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"  # sm_
 VERSION = re.compile(r"\.so\.(\d+(?:\.\d+)*)\Z")
 
 
-class ToolMissing(Exception):
-    """A tool of CUDA is not there; the message names the command that installs it."""
-
-
 def libraries(name: str) -> Iterator[ctypes.CDLL]:
     """Every `lib{name}.so` that loads: of a toolkit on the machine, of the loader's path, of the wheels."""
     seen: set[Path] = set()

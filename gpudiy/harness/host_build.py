@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from gpudiy.harness.cuda_library import ToolMissing
+from gpudiy.errors import MissingTool
 from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import Dialect, PlaySource, module_source
 
@@ -16,12 +16,12 @@ OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-pthread", "-fno-operator-n
 
 
 def host_compiler() -> str:
-    """The C++ compiler: `CXX`, else the first of c++, g++, clang++; raises `ToolMissing`."""
+    """The C++ compiler: `CXX`, else the first of c++, g++, clang++; raises `MissingTool`."""
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         found = shutil.which(name) if name else None
         if found:
             return found
-    raise ToolMissing("a host build needs a C++ compiler: install gcc or clang, or set CXX")
+    raise MissingTool("a host build needs a C++ compiler: install gcc or clang, or set CXX")
 
 
 def build_host(plays: Sequence[PlaySource], library: Path) -> None:

@@ -15,8 +15,9 @@ from itertools import compress, product
 from pathlib import Path
 from typing import Any
 
+from gpudiy.errors import InputError, near_name
+from gpudiy.files import read_text
 from gpudiy.harness.incantation import Incantation, StressPattern
-from gpudiy.litmus.errors import LitmusError, near_name
 
 SWITCHES = {
     "stress": "memory_stress",
@@ -43,7 +44,7 @@ class IncantationBook:
 
 
 def read_incantation(text: str) -> IncantationBook:
-    """The incantation of a name or a file; raises `LitmusError` when there is none."""
+    """The incantation of a name or a file; raises `InputError` when there is none."""
     if text.endswith(SUFFIX) or "/" in text or Path(text).is_file():
         return _read_file(Path(text))
     return IncantationBook(text, named_incantation(text))
@@ -60,7 +61,7 @@ def named_incantation(name: str) -> Incantation:
             known = ["default", "none", "all", *SWITCHES]
             names = f"{', '.join(known)}, {PUBLISHED}-1 to {PUBLISHED}-16, switches joined by +"
             hint = near_name(word, known) or f"names are {names}; or a {SUFFIX} file"
-            raise LitmusError(f"there is no incantation {word!r}", hint=hint)
+            raise InputError(f"there is no incantation {word!r}", hint=hint)
     changes: dict[str, Any] = {switch: word in switched for word, switch in SWITCHES.items()}
     return replace(Incantation(), **changes)
 
@@ -105,19 +106,15 @@ def parameter_table() -> str:
 
 
 def _read_file(path: Path) -> IncantationBook:
+    source = read_text(path)
     try:
-        source = path.read_text(encoding="utf-8")
         table = tomllib.loads(source)
-    except OSError as error:
-        raise LitmusError(f"cannot be read: {error.strerror}", path=str(path)) from None
-    except UnicodeDecodeError:
-        raise LitmusError("is not text in UTF-8", path=str(path)) from None
     except tomllib.TOMLDecodeError as error:
-        raise LitmusError(f"is not TOML: {error}", path=str(path)) from None
+        raise InputError(f"is not TOML: {error}", path=str(path)) from None
     lines = {line.split("=")[0].strip(): number for number, line in enumerate(source.splitlines(), 1) if "=" in line}
     tests = table.pop(TESTS, {})
     if not isinstance(tests, dict) or not all(isinstance(entry, dict) for entry in tests.values()):
-        raise LitmusError(f"[{TESTS}.NAME] is a table for each test", path=str(path))
+        raise InputError(f"[{TESTS}.NAME] is a table for each test", path=str(path))
     common = _incantation(table, Incantation(), str(path), lines)
     single = {name: _incantation(entry, common, str(path), lines) for name, entry in tests.items()}
     return IncantationBook(path.name, common, single)
@@ -131,7 +128,7 @@ def _incantation(table: dict[str, Any], common: Incantation, path: str, lines: d
             replace(common, **{name: changes[name]})
         except ValueError as error:
             hint = near_name(name, list(FIELDS)) if name not in FIELDS else None
-            raise LitmusError(str(error), path=path, line=lines.get(name), column=1, hint=hint) from None
+            raise InputError(str(error), path=path, line=lines.get(name), column=1, hint=hint) from None
     return replace(common, **changes)
 
 

@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 
-from gpudiy.harness.cache import write_bytes
+from gpudiy.files import write_whole
 from gpudiy.harness.nvjitlink import Linker, linker_for
 from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
 from gpudiy.harness.ptx_role import PtxRole
@@ -145,7 +145,7 @@ class Assembler:
             self._kernels = _whole(kept) or self._compiled_kernels()
             if kept is not None and not kept.exists():
                 kept.parent.mkdir(parents=True, exist_ok=True)
-                write_bytes(kept, self._kernels + sha256(self._kernels).digest())
+                write_whole(kept, self._kernels + sha256(self._kernels).digest())
         return self._kernels
 
     def _compiled_kernels(self) -> bytes:
@@ -195,7 +195,7 @@ def _whole(path: Path | None) -> bytes:
 
 @cache
 def assembler_for(architecture: str) -> Assembler:
-    """Raises `ToolMissing`."""
+    """Raises `MissingTool`."""
     return Assembler(architecture)
 
 

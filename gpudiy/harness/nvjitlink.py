@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from gpudiy.harness.cuda_library import INSTALL, ToolMissing, libraries
+from gpudiy.errors import MissingTool
+from gpudiy.harness.cuda_library import INSTALL, libraries
 from gpudiy.harness.nvrtc import CompileError
 
 CUBIN, PTX = 1, 2  # kinds of input
@@ -63,7 +64,7 @@ def linker_for(version: str) -> Linker:
     major, minor = (int(part) for part in version.split()[-1].split("."))
     fitting = [linker for linker in linkers() if linker.numbers[0] == major and linker.numbers[1] >= minor]
     if not fitting:
-        raise ToolMissing(f"nvJitLink {major}.{minor} or later, the assembler of CUDA, is not there: {INSTALL}")
+        raise MissingTool(f"nvJitLink {major}.{minor} or later, the assembler of CUDA, is not there: {INSTALL}")
     return min(fitting, key=lambda linker: linker.numbers)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 
-from gpudiy.harness.cuda_library import INSTALL, OLDER_WHEELS, ToolMissing, libraries
+from gpudiy.errors import MissingTool, ToolFailure
+from gpudiy.harness.cuda_library import INSTALL, OLDER_WHEELS, libraries
 
 
 class Product(StrEnum):
@@ -18,7 +19,7 @@ class Product(StrEnum):
     CUBIN = "cubin"
 
 
-class CompileError(Exception):
+class CompileError(ToolFailure):
     """The compiler rejected a source; `log` is what it said."""
 
     def __init__(self, log: str) -> None:
@@ -71,10 +72,10 @@ class Compiler:
 
 
 def compiler_for(architecture: str) -> Compiler:
-    """The first compiler found that knows the architecture, such as `sm_80`; raises `ToolMissing`."""
+    """The first compiler found that knows the architecture, such as `sm_80`; raises `MissingTool`."""
     found = compilers()
     if not found:
-        raise ToolMissing(f"NVRTC, the compiler of CUDA, is not there: {INSTALL}")
+        raise MissingTool(f"NVRTC, the compiler of CUDA, is not there: {INSTALL}")
     number = architecture.removeprefix("sm_").rstrip("af")
     for compiler in found:
         if number.isdecimal() and int(number) in compiler.architectures:
@@ -82,7 +83,7 @@ def compiler_for(architecture: str) -> Compiler:
     known = sorted({known for compiler in found for known in compiler.architectures})
     older = f"; for older ones: {OLDER_WHEELS}" if number.isdecimal() and int(number) < known[0] else ""
     listed = ", ".join(f"sm_{number}" for number in known)
-    raise ToolMissing(f"no compiler here makes code for {architecture}; they do for {listed}{older}")
+    raise MissingTool(f"no compiler here makes code for {architecture}; they do for {listed}{older}")
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gpudiy.errors import counted
 from gpudiy.litmus.access import (
     ACCESS_SCOPES,
     LOAD_CACHE_OPERATORS,
@@ -15,7 +16,6 @@ from gpudiy.litmus.access import (
     Scope,
     Space,
 )
-from gpudiy.litmus.errors import counted
 from gpudiy.litmus.instruction import (
     Alu,
     AluOperation,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
+from gpudiy.errors import counted, near_name
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
-from gpudiy.litmus.errors import counted, near_name
 from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
 from gpudiy.litmus.instruction import (
     Address,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from gpudiy.errors import counted
 from gpudiy.litmus.declarations import Piece
-from gpudiy.litmus.errors import counted
 from gpudiy.litmus.source_text import SourceText
 
 CELL_END = re.compile(r"(?<!:):(?!:)")

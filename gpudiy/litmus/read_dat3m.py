@@ -6,10 +6,10 @@ import re
 from functools import lru_cache, partial
 from itertools import count
 
+from gpudiy.errors import near_name
 from gpudiy.litmus.access import Proxy
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.draft import CellParser, Draft
-from gpudiy.litmus.errors import near_name
 from gpudiy.litmus.grammar import (
     RawDeclaration,
     RawInstruction,

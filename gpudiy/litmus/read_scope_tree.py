@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from gpudiy.errors import near_name
 from gpudiy.litmus.access import Scope
-from gpudiy.litmus.errors import near_name
 from gpudiy.litmus.grammar import SyntaxProblem, parse_scope_tree
 from gpudiy.litmus.scope_tree import ScopeTree
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gpudiy.errors import near_name
 from gpudiy.litmus.draft import OBJECTION
-from gpudiy.litmus.errors import InvalidTest, LitmusError, near_name
+from gpudiy.litmus.errors import InvalidTest, LitmusError
 from gpudiy.litmus.read_dat3m import read_dat3m
 from gpudiy.litmus.read_gpu_ptx import read_gpu_ptx
 from gpudiy.litmus.source_text import COMMENT, SourceText

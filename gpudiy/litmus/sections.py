@@ -6,10 +6,10 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from gpudiy.errors import near_name
 from gpudiy.litmus.access import Proxy, Space
 from gpudiy.litmus.condition import Condition, Expression, Observable
 from gpudiy.litmus.declarations import Piece
-from gpudiy.litmus.errors import near_name
 from gpudiy.litmus.grammar import (
     SyntaxProblem,
     parse_condition,

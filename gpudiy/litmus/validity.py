@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from gpudiy.errors import near_name
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import (
     DEEPEST,
@@ -24,7 +25,7 @@ from gpudiy.litmus.condition import (
     Term,
     Value,
 )
-from gpudiy.litmus.errors import InvalidTest, Place, near_name
+from gpudiy.litmus.errors import InvalidTest, Place
 from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import (
     Alu,

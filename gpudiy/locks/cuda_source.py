@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.locks.names import Pair, chosen_pair
 from gpudiy.locks.program import source_error
 from gpudiy.locks.read_ptx import MARK
@@ -243,6 +243,6 @@ def _arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict
         yield name
 
 
-def _error_at(source: str, path: str, message: str, offset: int, hint: str | None = None) -> LitmusError:
+def _error_at(source: str, path: str, message: str, offset: int, hint: str | None = None) -> InputError:
     line = source.count("\n", 0, offset) + 1
     return source_error(path, source, message, line, offset - source.rfind("\n", 0, offset), hint)

@@ -32,7 +32,7 @@ UNTYPED_ATOMICS = {"cas": "b32", "exch": "b32", "inc": "u32", "dec": "u32"}
 
 
 def read_description(text: str, path: str) -> Program:
-    """The program of a lock description; raises `LitmusError` where it is not one."""
+    """The program of a lock description; raises `InputError` where it is not one."""
     reader = _Reader(text, path)
     for number, line in enumerate(text.split("\n"), 1):
         reader.read(COMMENT.sub(lambda match: " " * len(match[0]), line), number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from gpudiy.litmus.errors import near_name
+from gpudiy.errors import near_name
 from gpudiy.locks.program import Program
 
 DONE = ("ret", "exit")

@@ -54,7 +54,7 @@ class Lock:
 
 
 def understood(name: str, program: Program, initial: Mapping[str, int] | None = None) -> Lock:
-    """Follow the code of a lock: raises `LitmusError` where that cannot be done."""
+    """Follow the code of a lock: raises `InputError` where that cannot be done."""
     walker = Walker(program)
     paths = walker.paths()
     if not any(path.entered for path in paths):

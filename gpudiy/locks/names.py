@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.errors import InputError, near_name
 from gpudiy.locks.program import source_error
 
 RELEASE = re.compile(r"unlock|release|leave|exit_cs|give|free_lock", re.IGNORECASE)
@@ -41,13 +41,13 @@ def _chosen(
             return named[0]
         if not named:
             hint = near_name(name, list(functions)) or "functions: " + (", ".join(functions) or "none")
-            raise LitmusError(f"there is no device function {name}", path=path, hint=hint)
+            raise InputError(f"there is no device function {name}", path=path, hint=hint)
         candidates = named
     if not candidates:
         hint = f"mark the critical section with `// critical section`, or name the function: {option} NAME"
         if functions:
             hint += f" (there are {', '.join(functions)})"
-        raise LitmusError(f"no lock found: no device function {what}", path=path, hint=hint)
+        raise InputError(f"no lock found: no device function {what}", path=path, hint=hint)
     if len(candidates) > 1:
         hint = f"choose with {option} {candidates[0]} or {option} {candidates[1]}"
         line = lines.get(candidates[1], 0)

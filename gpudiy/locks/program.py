@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from gpudiy.errors import InputError
 from gpudiy.litmus.access import Space
-from gpudiy.litmus.errors import LitmusError
 
 HOLE = ("critical", "section")
 
@@ -70,19 +70,19 @@ class Program:
         statements = (*self.statements[:position], statement, *self.statements[position + 1 :])
         return replace(self, statements=statements)
 
-    def error(self, message: str, line: int = 0, column: int = 0, hint: str | None = None) -> LitmusError:
+    def error(self, message: str, line: int = 0, column: int = 0, hint: str | None = None) -> InputError:
         return source_error(self.path, self.source, message, line, column, hint)
 
-    def error_at(self, position: int, message: str, hint: str | None = None) -> LitmusError:
+    def error_at(self, position: int, message: str, hint: str | None = None) -> InputError:
         statement = self.statements[position]
         return self.error(message, statement.line, statement.column, hint)
 
 
 def source_error(
     path: str, source: str, message: str, line: int = 0, column: int = 0, hint: str | None = None
-) -> LitmusError:
+) -> InputError:
     """An error that points into a source; without a line it points at the file."""
     lines = source.split("\n")
     if not 1 <= line <= len(lines):
-        return LitmusError(message, path=path, hint=hint)
-    return LitmusError(message, path=path, line=line, column=max(1, column), source=lines[line - 1], hint=hint)
+        return InputError(message, path=path, hint=hint)
+    return InputError(message, path=path, line=line, column=max(1, column), source=lines[line - 1], hint=hint)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.locks.cuda_source import KERNEL, Probe, probes
 from gpudiy.locks.names import Pair
 from gpudiy.locks.program import HOLE, Program, source_error
@@ -20,10 +20,10 @@ OTHER_COMPLAINT = re.compile(r"error[^:\n]*: ([^\n]*)")
 def read_cuda(
     source: str, path: str, names: Pair, architecture: str = ARCHITECTURE, includes: Sequence[str] = ()
 ) -> Program:
-    """The program of the lock in a CUDA C source; raises `LitmusError`, or `ToolMissing` without a compiler."""
+    """The program of the lock in a CUDA C source; raises `InputError`, or `MissingTool` without a compiler."""
     from gpudiy.harness.nvrtc import CompileError
 
-    problem: LitmusError | None = None
+    problem: InputError | None = None
     for probe in probes(source, path, names):
         try:
             ptx = _compiled(probe, architecture, tuple(includes))
@@ -60,11 +60,11 @@ def _compiled(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str
     return compiler.compile(probe.text, architecture, Product.PTX, options, "lock.cu").decode()
 
 
-def _complaint(log: str, source: str, path: str) -> LitmusError:
+def _complaint(log: str, source: str, path: str) -> InputError:
     match = COMPLAINT.search(log)
     if match is None:
         other = OTHER_COMPLAINT.search(log)
-        return LitmusError(f"the compiler refuses it: {other[1] if other else log.strip()}", path=path)
+        return InputError(f"the compiler refuses it: {other[1] if other else log.strip()}", path=path)
     line = int(match[1])
     text = source.split("\n")[line - 1] if line <= source.count("\n") + 1 else ""
     column = len(text) - len(text.lstrip()) + 1

@@ -12,8 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gpudiy.errors import InputError
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, cases, lock_test
 from gpudiy.locks.judgement import LOOKED_AT, Said, Word, say
@@ -222,7 +222,7 @@ class Repairer:
     def _good(self, sites: Sequence[Site], chosen: Sequence[Strength | None]) -> bool:
         try:
             return self.holds(self._repair(sites, chosen).lock)
-        except LitmusError:
+        except InputError:
             return False
 
     def _repair(self, sites: Sequence[Site], chosen: Sequence[Strength | None]) -> Repair:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.errors import InputError, near_name
+from gpudiy.files import read_text
 from gpudiy.locks.description import read_description
 from gpudiy.locks.lock import Lock, understood
 from gpudiy.locks.names import Pair
@@ -50,22 +51,16 @@ def load_lock(name: str, reading: Reading = PLAIN) -> Lock:
     path = Path(name)
     if path.suffix not in SUFFIXES:
         known = near_name(name, library_names()) or "`gpudiy lock list` names those of the library"
-        raise LitmusError(f"unknown lock {name!r}", hint=f"{known} (or give a file: {', '.join(SUFFIXES)})")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise LitmusError(f"cannot be read: {error.strerror}", path=name) from None
-    except UnicodeDecodeError:
-        raise LitmusError("cannot be read: it is not UTF-8 text", path=name) from None
-    return read_lock(text, name, reading)
+        raise InputError(f"unknown lock {name!r}", hint=f"{known} (or give a file: {', '.join(SUFFIXES)})")
+    return read_lock(read_text(path), name, reading)
 
 
 def read_lock(text: str, path: str, reading: Reading = PLAIN) -> Lock:
     """The lock in a text; the suffix of `path` says what kind of text it is."""
     if not text.strip():
-        raise LitmusError("no lock found: the file is empty", path=path)
+        raise InputError("no lock found: the file is empty", path=path)
     if len(text) > LARGEST:
-        raise LitmusError(f"too large for a lock: more than {LARGEST:,} characters", path=path)
+        raise InputError(f"too large for a lock: more than {LARGEST:,} characters", path=path)
     name = re.sub(r"[^\w.-]", "-", Path(path).stem, flags=re.ASCII)  # it becomes part of the names of tests
     return understood(name, read_program(text, path, reading), _initial(reading.initial))
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from gpudiy.litmus.errors import counted
+from gpudiy.errors import counted
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.decision import EVIDENCE, UNCHANGED, sightings_of
 from gpudiy.logs.evidence import set_apart

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 
 
-class LogError(LitmusError):
+class LogError(InputError):
     """A log that cannot be read at all, or is asked for what it does not say."""
 
 
@@ -24,7 +24,7 @@ class Problem:
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}:1" if self.line else self.path
         about = f"{self.test}: " if self.test else ""
-        return str(LitmusError(f"{about}{self.message}", path=place, column=None))
+        return str(InputError(f"{about}{self.message}", path=place, column=None))
 
     def as_json(self) -> dict[str, object]:
         return {"path": self.path, "line": self.line, "test": self.test, "message": self.message}

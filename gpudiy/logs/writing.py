@@ -5,11 +5,10 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
-from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 
+from gpudiy.files import whole_file, write_whole
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.json_lines import print_json_line
 from gpudiy.logs.problem import LogError
@@ -50,11 +49,12 @@ def write_log(columns: Columns, path: str, format: LogFormat | None = None) -> N
     if chosen is LogFormat.PARQUET:
         from gpudiy.logs.parquet import write_parquet
 
-        _whole(Path(path), lambda temporary: write_parquet(columns, temporary))
+        with whole_file(path) as temporary:
+            write_parquet(columns, temporary)
         return
     data = log_text(columns, chosen).encode("utf-8", errors="replace")
     packed = gzip.compress(data, mtime=0) if path.endswith(".gz") else data
-    _whole(Path(path), lambda temporary: temporary.write_bytes(packed))
+    write_whole(path, packed)
 
 
 def log_text(columns: Columns, format: LogFormat) -> str:
@@ -74,14 +74,3 @@ def _csv_text(columns: Columns) -> str:
     writer.writerow(CSV_COLUMNS)
     writer.writerows(zip(*(columns[name] for name in CSV_COLUMNS), strict=True))
     return text.getvalue()
-
-
-def _whole(path: Path, write: Callable[[Path], object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(temporary)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpudiy.litmus.errors import near_name
+from gpudiy.errors import near_name
 from gpudiy.models.cat_syntax import (
     Binary,
     Binding,

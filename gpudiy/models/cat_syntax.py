@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 
 TOKEN = re.compile(
     r"""(?P<space>(?:\s|//[^\n]*)+)
@@ -21,7 +21,7 @@ KEYWORDS = frozenset({"let", "rec", "and", "in", "as", "include", "show", "unsho
 TESTS = frozenset({"acyclic", "irreflexive", "empty"})
 
 
-class CatError(LitmusError):
+class CatError(InputError):
     """A model that cannot be used, with its place."""
 
 

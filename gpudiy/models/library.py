@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from gpudiy.litmus.errors import LitmusError, near_name, unreadable
+from gpudiy.errors import InputError, near_name
+from gpudiy.files import read_text, unreadable
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
 from gpudiy.models.model import Model
 
@@ -22,7 +23,7 @@ def load_model(name: str) -> Model:
     path = Path(name)
     if path.suffix != ".cat":
         hint = near_name(name, model_names()) or "models: " + ", ".join(model_names())
-        raise LitmusError(f"unknown model {name!r}", hint=f"{hint} (or give a .cat file)")
+        raise InputError(f"unknown model {name!r}", hint=f"{hint} (or give a .cat file)")
     try:
         changed = path.stat().st_mtime_ns
     except OSError as error:
@@ -32,8 +33,4 @@ def load_model(name: str) -> Model:
 
 @lru_cache(64)
 def _compiled(path: str, name: str, _changed: int) -> Model:
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(path, error) from None
-    return compile_cat(text, path, name)
+    return compile_cat(read_text(path), path, name)

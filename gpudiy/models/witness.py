@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,6 +12,8 @@ from html import escape
 from io import BytesIO
 from pathlib import Path
 
+from gpudiy.errors import MissingTool
+from gpudiy.files import write_whole
 from gpudiy.models.picture import Arrow, Node, Picture, from_json, picture_of, to_json
 from gpudiy.models.picture_grid import (
     CHARACTER,
@@ -46,10 +46,6 @@ RESOLUTION = 2  # pixels of a PNG for a pixel of the layout
 SAMPLE, LINE = 34, 20  # the length of a line of the legend, and the height of a line of text
 
 
-class MissingTool(Exception):
-    """A drawing library that is not installed; the message names the command that installs it."""
-
-
 def write_witness(picture: Picture, path: str | Path) -> None:
     """Draw a picture into a file, whole or not at all; the suffix says how."""
     path = Path(path)
@@ -64,7 +60,7 @@ def write_witness(picture: Picture, path: str | Path) -> None:
             data = to_json(picture).encode()
         case _:
             raise ValueError(f"{path.name}: a witness is drawn as one of {', '.join(SUFFIXES)}")
-    _write_whole(path, data)
+    write_whole(path, data)
 
 
 def to_svg(picture: Picture) -> str:
@@ -330,23 +326,7 @@ def _quoted(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'
 
 
-def _write_whole(path: Path, data: bytes) -> None:
-    """Write a file under a temporary name beside its place, then put it there in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
 __all__ = [
-    "Arrow", "MissingTool", "Node", "Picture", "SUFFIXES", "from_json", "picture_of", "to_dot", "to_json", "to_png",
+    "Arrow", "Node", "Picture", "SUFFIXES", "from_json", "picture_of", "to_dot", "to_json", "to_png",
     "to_svg", "write_witness",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 
 from gpudiy.campaign.plan import SECTIONS, Plan, plan_of, plan_template, read_plan
 from gpudiy.campaign.plan_text import PlanText
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 
 
 def plan(text: str) -> Plan:
@@ -65,22 +65,22 @@ TESTS = "[tests]\nfamilies = ['classic']\n"
     ],
 )
 def test_errors_point_at_what_is_wrong(text: str, place: str, message: str) -> None:
-    with pytest.raises(LitmusError) as caught:
+    with pytest.raises(InputError) as caught:
         plan(text)
     assert str(caught.value).startswith(f"my.toml:{place}: error: {message}")
 
 
 def test_near_names_are_told() -> None:
-    with pytest.raises(LitmusError, match="did you mean 'iterations'"):
+    with pytest.raises(InputError, match="did you mean 'iterations'"):
         plan(TESTS + "[run]\niteration = 3\n")
 
 
 def test_a_plan_that_is_not_there_names_the_command_that_writes_one(tmp_path: Path) -> None:
-    with pytest.raises(LitmusError, match="gpudiy campaign init"):
+    with pytest.raises(InputError, match="gpudiy campaign init"):
         read_plan(tmp_path / "my.toml")
 
 
 def test_a_plan_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_bytes(b"name = '\xff'\n")
-    with pytest.raises(LitmusError, match="not UTF-8"):
+    with pytest.raises(InputError, match="not UTF-8"):
         read_plan(tmp_path / "my.toml")

@@ -17,7 +17,7 @@ import pytest
 from conftest import DATA
 
 from gpudiy.cli import VERBS, main
-from gpudiy.cli.output import write_whole
+from gpudiy.files import write_whole
 from gpudiy.litmus import sources
 from gpudiy.litmus.errors import LitmusError
 

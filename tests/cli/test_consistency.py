@@ -16,8 +16,8 @@ from conftest import ROOT
 from gpudiy import cli
 from gpudiy.cli import SUBVERBS, VERBS, main, verb_parser
 from gpudiy.cli.help_text import WIDEST
-from gpudiy.cli.output import expect_writable, write_whole
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import UnwritableOutput
+from gpudiy.files import expect_writable, write_whole
 
 EXAMPLES = ROOT / "docs" / "examples"
 SB, THESIS = str(EXAMPLES / "sb.litmus"), str(ROOT / "logs" / "thesis.jsonl")
@@ -154,7 +154,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
     file.touch()
     folder.mkdir()
     for place, is_folder in ((folder, False), (file, True), (file / "x", False), (file / "x" / "y", True)):
-        with pytest.raises(LitmusError, match="cannot be written"):
+        with pytest.raises(UnwritableOutput, match="cannot be written"):
             expect_writable(place, is_folder)
     for place, is_folder in ((file, False), (folder, True), (folder / "new" / "x", False), (folder / "new", True)):
         expect_writable(place, is_folder)

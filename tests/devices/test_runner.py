@@ -16,7 +16,8 @@ from gpudiy.devices.runner import Runner, run_tests
 from gpudiy.devices.settings import RunSettings, derived_seed
 from gpudiy.devices.stop_rule import StopRule, parse_stop_rule
 from gpudiy.devices.worker import Worker, WorkerFailure
-from gpudiy.litmus import LitmusError, content_hash
+from gpudiy.errors import InputError
+from gpudiy.litmus import content_hash
 from gpudiy.logs.decision import Verdict, decide_record
 from gpudiy.logs.record import Ending, Record
 
@@ -140,7 +141,7 @@ def test_confidence_is_what_it_says() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "often", "1.5"])
 def test_bad_stop_rules(text: str) -> None:
-    with pytest.raises(LitmusError):
+    with pytest.raises(InputError):
         parse_stop_rule(text)
 
 

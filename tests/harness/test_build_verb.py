@@ -15,18 +15,18 @@ import pytest
 from conftest import ROOT
 
 from gpudiy.cli import main
+from gpudiy.errors import MissingTool
 from gpudiy.harness import build as building
 from gpudiy.harness import module
 from gpudiy.harness.built import read_index
 from gpudiy.harness.cache import Cache
 from gpudiy.harness.checking import checked_stress, disassembled, only
-from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import assembler_for
 from gpudiy.harness.source import Dialect
 
 try:
     assembler_for("sm_80")
-except ToolMissing:
+except MissingTool:
     pytest.skip("NVRTC and nvJitLink are not there: pip install 'gpudiy[cuda-tools]'", allow_module_level=True)
 
 EXAMPLES = ROOT / "docs" / "examples"
@@ -270,7 +270,7 @@ def test_a_missing_compiler_is_told(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def missing(architecture: str) -> object:
-        raise ToolMissing("NVRTC, the compiler of CUDA, is not there: pip install 'gpudiy[cuda-tools]'")
+        raise MissingTool("NVRTC, the compiler of CUDA, is not there: pip install 'gpudiy[cuda-tools]'")
 
     monkeypatch.setattr(building, "assembler_for", missing)
     assert run(SB, "--arch", "sm_80", "-o", str(out)) == 3

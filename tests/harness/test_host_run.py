@@ -180,9 +180,9 @@ def test_faults_are_noticed(fault: str, plays: list[PlaySource], tmp_path: Path)
 
 
 def test_the_host_compiler_may_be_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from gpudiy.harness.cuda_library import ToolMissing
+    from gpudiy.errors import MissingTool
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    with pytest.raises(ToolMissing, match="install gcc or clang"):
+    with pytest.raises(MissingTool, match="install gcc or clang"):
         compile_host("", tmp_path / "x.so")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpudiy.devices.tuning import random_incantation
+from gpudiy.errors import InputError
 from gpudiy.harness.incantation import Incantation, StressPattern
 from gpudiy.harness.incantation_text import (
     IncantationBook,
@@ -24,7 +25,6 @@ from gpudiy.harness.incantation_text import (
     published_combinations,
     read_incantation,
 )
-from gpudiy.litmus import LitmusError
 
 incantations = st.integers(0, 2**32).map(lambda seed: random_incantation(random.Random(seed)))
 names = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), min_size=1, max_size=12)
@@ -85,7 +85,7 @@ def test_names() -> None:
     ],
 )
 def test_unknown_names(text: str, message: str) -> None:
-    with pytest.raises(LitmusError) as caught:
+    with pytest.raises(InputError) as caught:
         read_incantation(text)
     assert message in str(caught.value)
 
@@ -108,7 +108,7 @@ def test_unknown_names(text: str, message: str) -> None:
 def test_bad_files(tmp_path: Path, source: str, message: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(source)
-    with pytest.raises(LitmusError) as caught:
+    with pytest.raises(InputError) as caught:
         read_incantation(str(path))
     assert message in str(caught.value)
     assert str(path) in str(caught.value)
@@ -116,7 +116,7 @@ def test_bad_files(tmp_path: Path, source: str, message: str) -> None:
 
 def test_a_file_of_bytes(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(LitmusError, match="UTF-8"):
+    with pytest.raises(InputError, match="UTF-8"):
         read_incantation(str(tmp_path / "bad.toml"))
 
 

@@ -15,8 +15,8 @@ from conftest import DATA, ROOT
 
 from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
+from gpudiy.errors import MissingTool
 from gpudiy.harness import c11_role, cuda_library, nvjitlink, nvrtc
-from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import PlayPtx, RejectedPlays, assembler_for
 from gpudiy.harness.nvrtc import CompileError, Product, compiler_for
 from gpudiy.harness.source import (
@@ -36,7 +36,7 @@ from optcheck.binary import read_binary
 try:
     assembler_for("sm_80")
     TOOLS = True
-except ToolMissing:
+except MissingTool:
     TOOLS = False
 needs_tools = pytest.mark.skipif(
     not TOOLS, reason="NVRTC and nvJitLink are not there: pip install 'gpudiy[cuda-tools]'"
@@ -145,9 +145,9 @@ def test_missing_tools_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     nvrtc.compilers.cache_clear()
     nvjitlink.linkers.cache_clear()
     try:
-        with pytest.raises(ToolMissing, match=r"pip install 'gpudiy\[cuda-tools\]'"):
+        with pytest.raises(MissingTool, match=r"pip install 'gpudiy\[cuda-tools\]'"):
             compiler_for("sm_80")
-        with pytest.raises(ToolMissing, match=r"nvJitLink 13\.4 or later.*pip install 'gpudiy\[cuda-tools\]'"):
+        with pytest.raises(MissingTool, match=r"nvJitLink 13\.4 or later.*pip install 'gpudiy\[cuda-tools\]'"):
             nvjitlink.linker_for("NVRTC 13.4")
     finally:
         nvrtc.compilers.cache_clear()
@@ -163,7 +163,7 @@ def test_a_library_that_does_not_load_is_passed_over(monkeypatch: pytest.MonkeyP
 
 @needs_tools
 def test_architectures_nobody_has_are_told() -> None:
-    with pytest.raises(ToolMissing, match="no compiler here makes code for sm_999; they do for sm_"):
+    with pytest.raises(MissingTool, match="no compiler here makes code for sm_999; they do for sm_"):
         compiler_for("sm_999")
     with pytest.raises(CompileError, match="undefined"):
         compiler_for("sm_80").compile("__global__ void f() { g(); }", "sm_80")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpudiy.errors import MissingTool
 from gpudiy.harness.build import build
-from gpudiy.harness.cuda_library import ToolMissing
 from gpudiy.harness.module import assembler_for
 from gpudiy.litmus import content_hash, read_test
 from gpudiy.litmus.reader import Piece
@@ -30,7 +30,7 @@ SPELLINGS = ("0:r0=1 /\\ 1:r0=0", "1:r0=0 /\\ 0:r0=1", "0:r0=1 /\\ 1:r0=0")
 
 try:
     assembler_for("sm_90")
-except ToolMissing as missing:
+except MissingTool as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 
 import pytest
 
+from gpudiy.errors import near_name
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import InvalidTest, LitmusError, Place, near_name
+from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.reader import read_test, read_tests
 from gpudiy.litmus.shape import shape_hash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpudiy.litmus import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.locks.cuda_source import device_functions
 from gpudiy.locks.generation import cases, lock_test
 from gpudiy.locks.judgement import Judge
@@ -142,7 +142,7 @@ def test_a_lock_in_shared_memory_is_asked_about_one_cta() -> None:
     ],
 )  # fmt: skip
 def test_bad_cuda_c(source: str, place: str, message: str) -> None:
-    with pytest.raises(LitmusError) as error:
+    with pytest.raises(InputError) as error:
         read_lock(source, "mine.cu")
     assert str(error.value).startswith(place + "error: ") and message in str(error.value)
 
@@ -161,15 +161,15 @@ def test_bad_cuda_c(source: str, place: str, message: str) -> None:
     ],
 )
 def test_bad_descriptions(source: str, place: str, message: str) -> None:
-    with pytest.raises(LitmusError) as error:
+    with pytest.raises(InputError) as error:
         Judge(("ptx-6.0",)).judge(read_lock(source, "mine.lock"))
     assert str(error.value).startswith(place + "error: ") and message in str(error.value)
 
 
 def test_names_that_are_no_locks() -> None:
-    with pytest.raises(LitmusError, match="unknown lock 'he-yu-spinlok'"):
+    with pytest.raises(InputError, match="unknown lock 'he-yu-spinlok'"):
         load_lock("he-yu-spinlok")
-    with pytest.raises(LitmusError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be read"):
         load_lock("nowhere.cu")
 
 
@@ -183,10 +183,10 @@ def test_variables_may_have_any_name(name: str) -> None:
 @needs_compiler
 def test_functions_can_be_named() -> None:
     source = PAIR.replace("lock(", "grab(", 1).replace("unlock(", "drop(")
-    with pytest.raises(LitmusError, match="no lock found"):
+    with pytest.raises(InputError, match="no lock found"):
         read_lock(source, "mine.cu")
     assert right(read_lock(source, "mine.cu", Reading(("grab", "drop"))))
-    with pytest.raises(LitmusError, match="there is no device function grub"):
+    with pytest.raises(InputError, match="there is no device function grub"):
         read_lock(source, "mine.cu", Reading(("grub", "drop")))
 
 

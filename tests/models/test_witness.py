@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from gpudiy.errors import MissingTool
 from gpudiy.litmus import read_test
 from gpudiy.models import witness
 from gpudiy.models.algebra import algebra
@@ -27,7 +28,6 @@ from gpudiy.models.search import Execution, Search
 from gpudiy.models.verdict import target_of
 from gpudiy.models.witness import (
     Arrow,
-    MissingTool,
     Node,
     Picture,
     from_json,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from gpudiy.litmus.errors import near_name
+from gpudiy.errors import near_name
 
 
 class MemoryFamily(Enum):

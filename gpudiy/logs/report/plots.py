@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpudiy.errors import MissingTool
+from gpudiy.files import whole_file
 from gpudiy.logs.decision import Verdict
 from gpudiy.logs.tables.heat import LIGHT, colour, step_of
 from gpudiy.logs.tables.kinds import switch_letters
@@ -20,10 +22,6 @@ SUFFIXES = (".png", ".svg")
 ZERO, NO_EVIDENCE, INK, QUIET = "#f0ede8", "#b5aca0", "#1c1917", "#6f675e"
 MOST_PANELS = 24  # of incantations: more do not fit a page
 RESOLUTION = 160  # dots an inch
-
-
-class MissingTool(Exception):
-    """matplotlib is not installed; the message names the command that installs it."""
 
 
 def write_plots(found: Observations, tests: Sequence[str], chips: Sequence[str], folder: Path) -> list[Path]:
@@ -122,14 +120,9 @@ def _saved(figure: Figure, stem: Path) -> list[Path]:
     files = []
     for suffix in SUFFIXES:
         path = stem.with_suffix(suffix)
-        temporary = path.with_name(f".{path.name}")
-        try:
+        with whole_file(path) as temporary:
             figure.savefig(
                 temporary, format=suffix[1:], dpi=RESOLUTION, metadata={"Date": None} if suffix == ".svg" else None
             )
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
         files.append(path)
     return files

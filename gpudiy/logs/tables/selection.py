@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from gpudiy.litmus.errors import LitmusError, near_name
+from gpudiy.errors import InputError, near_name
 from gpudiy.logs.decision import Verdict
 from gpudiy.logs.tables.tally import Observations, natural
 
 
-class SelectionError(LitmusError):
+class SelectionError(InputError):
     """A name that nothing answers to."""
 
 

@@ -1,0 +1,77 @@
+"""Files: written whole or not at all, read with a clear error."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gpudiy.errors import InputError, UnwritableOutput
+
+
+def write_whole(path: str | Path, content: str | bytes, *, durable: bool = False) -> None:
+    """Write a file so that it appears whole or not at all; text is written as UTF-8.
+
+    With `durable` it also survives a loss of power that follows.
+    """
+    with whole_file(path, durable=durable) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@contextmanager
+def whole_file(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
+    """A temporary name beside `path` to write to; the file takes its place when the block ends without an error."""
+    place = Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_name(f".{place.name}.{os.getpid()}")  # known before the file exists: an interrupt finds it
+    try:
+        yield temporary
+        if durable:
+            synchronise(temporary)
+        temporary.replace(place)
+        if durable:
+            synchronise(place.parent)
+    except BaseException as error:
+        temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):  # the message names the file that was asked for
+            error.filename, error.filename2 = str(path), None
+        raise
+
+
+def synchronise(path: Path) -> None:
+    """Have the system put a file or directory on the disk now."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def expect_writable(path: str | Path, folder: bool = False) -> None:
+    """Raise `UnwritableOutput` where no such file, or folder, can be, before hours of work are done for it."""
+    place = Path(path)
+    if place.exists() and place.is_dir() != folder:
+        what = "a file, and a directory is wanted" if folder else "a directory"
+        raise UnwritableOutput(str(path), f"this is {what}")
+    above = next(parent for parent in (place, *place.absolute().parents) if parent.is_dir())
+    if not os.access(above, os.W_OK | os.X_OK):
+        raise UnwritableOutput(str(path), "Permission denied")
+    blocked = next((parent for parent in place.absolute().parents if parent.exists() and not parent.is_dir()), None)
+    if blocked is not None:
+        raise UnwritableOutput(str(path), f"{blocked} is not a directory")
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a UTF-8 file; raises `InputError` where there is none."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError("this is not text in UTF-8", path=str(path)) from None
+    except OSError as error:
+        raise unreadable(path, error) from None
+
+
+def unreadable(path: str | Path, error: OSError) -> InputError:
+    """The error to raise for a file that the system does not let us read."""
+    return InputError(f"cannot be read: {error.strerror}", path=str(path))
