@@ -82,5 +82,5 @@ def test_a_plan_that_is_not_there_names_the_command_that_writes_one(tmp_path: Pa
 
 def test_a_plan_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_bytes(b"name = '\xff'\n")
-    with pytest.raises(InputError, match="not UTF-8"):
+    with pytest.raises(InputError, match="not text in UTF-8"):
         read_plan(tmp_path / "my.toml")
