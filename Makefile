@@ -1,5 +1,5 @@
 # Every target does its own set-up in a local virtual environment: uv where it is there, else venv and pip.
-.PHONY: demo test test-cuda check-all bench lint clean
+.PHONY: demo test test-cuda test-sanitizers check-all bench lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -34,6 +34,10 @@ test: lint
 test-cuda: $(READY)
 	$(BIN)/python tests/cuda/set_up.py $(VENV)/standin
 	$(BIN)/pytest -m cuda tests/cuda
+
+# The same tests, and the host harness alone, under AddressSanitizer and under ThreadSanitizer (docs/cuda.md).
+test-sanitizers: $(READY)
+	$(BIN)/python tests/cuda/sanitize.py $(VENV)/standin
 
 check-all: $(READY)
 	$(BIN)/pytest -m heavy

@@ -19,6 +19,8 @@ typedef unsigned long long u64;
 #define SHARED
 #define SHARED_PARAMETER
 #define NOT_UNROLLED _Pragma("unroll 1")
+#define VOLATILE_LOAD(space, type, address) (*(volatile type *)(address))
+#define VOLATILE_STORE(space, type, address, value) (*(volatile type *)(address) = (value))
 #define SHARED_MEMORY extern __shared__ u64 shared[];
 
 INLINE u32 group_number() { return blockIdx.x; }
@@ -38,6 +40,7 @@ INLINE u32 add_to_far(u32 *word, u32 value)
 #endif
 }
 INLINE u32 add_to_shared(u32 *word, u32 value) { return atomicAdd(word, value); }
-INLINE u32 look_at(u32 *word) { return *(volatile u32 *)word; }
+INLINE u32 look_at(u32 *word) { return VOLATILE_LOAD(, u32, word); }
+INLINE u32 look_at_shared(u32 *word) { return VOLATILE_LOAD(, u32, word); }
 INLINE u32 claim(u32 *word, u32 value) { return atomicCAS(word, 0u, value); }
 INLINE u32 claim_shared(u32 *word, u32 value) { return atomicCAS(word, 0u, value); }

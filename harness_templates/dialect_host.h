@@ -89,8 +89,10 @@ template <typename Work> static void launch_on_host(u32 groups, u32 size, u32 sh
 #define ORDER_seq_cst __ATOMIC_SEQ_CST
 
 #define AT(space, type, address) ((volatile type *)(address))
-#define PLAIN_LOAD(space, type, address) (*(volatile type *)(address))
-#define PLAIN_STORE(space, type, address, value) (*(volatile type *)(address) = (value))
+// Accesses that race on purpose. What is volatile on a GPU is a relaxed atomic here: the same instruction, and no data
+// race in the sense of C++.
+#define VOLATILE_LOAD(space, type, address) LOAD(space, type, address, relaxed, sys)
+#define VOLATILE_STORE(space, type, address, value) STORE(space, type, address, (type)(value), relaxed, sys)
 #define LOAD(space, type, address, order, scope) __atomic_load_n(AT(space, type, address), ORDER_##order)
 #define STORE(space, type, address, value, order, scope) \
     __atomic_store_n(AT(space, type, address), value, ORDER_##order)
@@ -107,6 +109,7 @@ INLINE u32 add_to(u32 *word, u32 value) { return FETCH(add, , u32, word, value, 
 INLINE u32 add_to_far(u32 *word, u32 value) { return FETCH(add, , u32, word, value, relaxed, sys); }
 INLINE u32 add_to_shared(u32 *word, u32 value) { return FETCH(add, , u32, word, value, relaxed, cta); }
 INLINE u32 look_at(u32 *word) { return LOAD(, u32, word, relaxed, gpu); }
+INLINE u32 look_at_shared(u32 *word) { return LOAD(, u32, word, relaxed, cta); }
 INLINE u32 claim(u32 *word, u32 value)
 {
     u32 found = 0;

@@ -44,8 +44,8 @@ INLINE u32 thread_number() { return get_local_id(0); }
 #define ATOMIC_u64 atomic_ulong
 
 #define AT(space, type, address) ((volatile space ATOMIC_##type *)(address))
-#define PLAIN_LOAD(space, type, address) (*(volatile space type *)(address))
-#define PLAIN_STORE(space, type, address, value) (*(volatile space type *)(address) = (value))
+#define VOLATILE_LOAD(space, type, address) (*(volatile space type *)(address))
+#define VOLATILE_STORE(space, type, address, value) (*(volatile space type *)(address) = (value))
 #define LOAD(space, type, address, order, scope) \
     atomic_load_explicit(AT(space, type, address), ORDER_##order, SCOPE_##scope)
 #define STORE(space, type, address, value, order, scope) \
@@ -64,6 +64,7 @@ INLINE u32 thread_number() { return get_local_id(0); }
 #define add_to_far(word, value) FETCH(add, __global, u32, word, value, relaxed, sys)
 #define add_to_shared(word, value) FETCH(add, __local, u32, word, value, relaxed, cta)
 #define look_at(word) LOAD(__global, u32, word, relaxed, gpu)
+#define look_at_shared(word) VOLATILE_LOAD(__local, u32, word)
 INLINE u32 claim(__global u32 *word, u32 value)
 {
     u32 found = 0;

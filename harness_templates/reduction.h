@@ -73,7 +73,7 @@ FUNCTION void count_outcome(
 KERNEL reduce(PARAMETERS)
 {
     SHARED_MEMORY
-    volatile SHARED u32 *owners = (volatile SHARED u32 *)shared;
+    SHARED u32 *owners = (SHARED u32 *)shared;
     SHARED u32 *counts = (SHARED u32 *)shared + NEARBY_SLOTS;
     for (u32 i = thread_number(); i < 2 * NEARBY_SLOTS; i += group_size()) {
         owners[i] = 0;
@@ -85,9 +85,9 @@ KERNEL reduce(PARAMETERS)
         u32 slot = hash_of(launch, locations, results, instance) % NEARBY_SLOTS;
         u32 tried = 0;
         for (; tried < NEARBY_SLOTS; tried++, slot = (slot + 1) % NEARBY_SLOTS) {
-            u32 owner = owners[slot];
+            u32 owner = look_at_shared(owners + slot);
             if (owner == 0) {
-                owner = claim_shared((SHARED u32 *)shared + slot, instance + 1);
+                owner = claim_shared(owners + slot, instance + 1);
             }
             if (owner == 0 || same_outcome(launch, locations, results, owner - 1, instance)) {
                 add_to_shared(counts + slot, 1);

@@ -1,8 +1,8 @@
 // Stress: threads that hammer the lines of a scratchpad. Every access is volatile and is counted; what is stored names
 // the pattern, so that optcheck finds the loops again.
 
-#define STRESS_STORE(pattern) (*(volatile GLOBAL u32 *)place = 0x07f3b000u + pattern)
-#define STRESS_LOAD() ((void)*(volatile GLOBAL u32 *)place)
+#define STRESS_STORE(pattern) VOLATILE_STORE(GLOBAL, u32, place, 0x07f3b000u + pattern)
+#define STRESS_LOAD() ((void)VOLATILE_LOAD(GLOBAL, u32, place))
 
 FUNCTION u32 stress(GLOBAL u32 *place, u32 pattern, u32 accesses)
 {

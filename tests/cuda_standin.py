@@ -10,16 +10,18 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from gpudiy.harness.host_build import compile_host
 from gpudiy.litmus import Test, print_test, read_test
 from gpudiy.litmus.reader import Piece
 
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
-DRIVER = BUILT / "driver" / "libcuda.so.1"
+DRIVER = Path(os.environ.get("GPUDIY_STANDIN_DRIVER", BUILT / "driver" / "libcuda.so.1"))
+PRELOAD = os.environ.get("GPUDIY_STANDIN_PRELOAD", "")  # the library of a sanitizer
 SITE = BUILT / "site"
 KERNELS = BUILT / "kernels"
 CACHE = BUILT / "cache"
-HOST_FLAGS = ("-O1", "-shared", "-fPIC", "-pthread", "-fno-operator-names")
+BACKSTOP = 900.0  # seconds after which a process is taken to hang: far more than a loaded machine needs
 
 SB = """GPU_PTX {name}
 {{0:.reg .s32 r2; 1:.reg .s32 r2;}}
@@ -81,15 +83,16 @@ class Machine:
             "STANDIN_JOURNAL": str(self.directory / "journal"),
             "STANDIN_KERNELS": str(self.directory / "kernels"),
             "XDG_CACHE_HOME": str(CACHE),
+            **({"LD_PRELOAD": PRELOAD} if PRELOAD else {}),
             **self.more,
         }
 
-    def run(self, *command: str, limit: float = 120) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, limit: float = BACKSTOP) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, *command], env=self.environment, capture_output=True, text=True, timeout=limit, check=False
         )
 
-    def python(self, text: str, limit: float = 120) -> str:
+    def python(self, text: str, limit: float = BACKSTOP) -> str:
         """What a program prints, which must end well."""
         found = self.run("-c", text, limit=limit)
         assert found.returncode == 0, found.stderr
@@ -135,11 +138,11 @@ class Machine:
     def add_host_build(self, cubin: bytes, source: str) -> None:
         """Let the source, built for this processor, be what the cubin does; what is built stays from run to run."""
         KERNELS.mkdir(exist_ok=True)
-        library = KERNELS / f"{sha256(source.encode()).hexdigest()}.so"
+        key = f"{os.environ.get('CXXFLAGS', '')}\n{source}"
+        library = KERNELS / f"{sha256(key.encode()).hexdigest()}.so"
         if not library.exists():
             unfinished = library.with_suffix(f".{os.getpid()}")
-            command = ["g++", "-std=c++17", *HOST_FLAGS, "-o", str(unfinished), "-x", "c++", "-"]
-            subprocess.run(command, input=source, text=True, check=True)
+            compile_host(source, unfinished)
             unfinished.replace(library)
         (self.directory / "kernels").mkdir(exist_ok=True)
         link = self.directory / "kernels" / f"{image_hash(cubin):016x}.so"

@@ -231,12 +231,12 @@ class _Writer:
         strength = order_and_scope(access)
         match instruction:
             case Load(destination=destination):
-                call = f"PLAIN_LOAD({place})" if strength is None else f"LOAD({place}, {', '.join(strength)})"
+                call = f"VOLATILE_LOAD({place})" if strength is None else f"LOAD({place}, {', '.join(strength)})"
                 return [f"{self.names[destination.name]} = {call};"]
             case Store(source=source):
                 value = self._operand(source, access.type)
                 if strength is None:
-                    return [f"PLAIN_STORE({place}, {value});"]
+                    return [f"VOLATILE_STORE({place}, {value});"]
                 return [f"STORE({place}, {value}, {', '.join(strength)});"]
         return self._atomic(instruction, place, strength or ("relaxed", "gpu"))
 

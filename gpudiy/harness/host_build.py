@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -30,7 +31,9 @@ def build_host(plays: Sequence[PlaySource], library: Path) -> None:
 
 
 def compile_host(source: str, library: Path) -> None:
-    command = [host_compiler(), *OPTIONS, "-x", "c++", "-", "-o", str(library)]
+    """Compile C++ to a shared library, with the options in the environment variable `CXXFLAGS` added."""
+    more_options = shlex.split(os.environ.get("CXXFLAGS", ""))
+    command = [host_compiler(), *OPTIONS, *more_options, "-x", "c++", "-", "-o", str(library)]
     done = subprocess.run(command, input=source, capture_output=True, text=True)
     if done.returncode:
         raise CompileError(done.stderr)

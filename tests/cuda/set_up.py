@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "driver"
@@ -35,10 +36,15 @@ C_FLAGS = (
 
 def main() -> None:
     directory = Path(sys.argv[1]).resolve()
+    build_driver(directory, prepare(directory))
+
+
+def prepare(directory: Path) -> Path:
+    """Everything but the stand-in; gives the directory of the headers."""
     directory.mkdir(parents=True, exist_ok=True)
     headers = find_headers() or install_headers(directory / "headers")
     build_pycuda(directory, headers)
-    build_driver(directory, headers)
+    return headers
 
 
 def find_headers() -> Path | None:
@@ -93,15 +99,16 @@ def build_names(directory: Path, headers: Path) -> None:
     run(["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(directory / "libcuda.so"), str(source)], {})
 
 
-def build_driver(directory: Path, headers: Path) -> None:
-    library = directory / "driver" / "libcuda.so.1"
+def build_driver(directory: Path, headers: Path, folder: str = "driver", more_flags: Sequence[str] = ()) -> Path:
+    """The stand-in as `libcuda.so.1` in a folder of the directory, built with more flags where there are some."""
+    library = directory / folder / "libcuda.so.1"
     sources = [*sorted(SOURCES.glob("*.[ch]")), Path(__file__), directory / "pycuda-built"]
     if library.exists() and library.stat().st_mtime >= max(source.stat().st_mtime for source in sources):
-        return
-    say("the stand-in for libcuda")
+        return library
+    say(" ".join(("the stand-in for libcuda", *more_flags)))
     library.parent.mkdir(exist_ok=True)
     unfinished = library.with_suffix(".new")
-    flags = [*C_FLAGS, f"-I{headers}", "-Wl,-soname,libcuda.so.1", "-o", str(unfinished)]
+    flags = [*C_FLAGS, *more_flags, f"-I{headers}", "-Wl,-soname,libcuda.so.1", "-o", str(unfinished)]
     code = [str(source) for source in sources if source.suffix == ".c"]
     run(["gcc", *flags, *code, "-ldl"], {})
     missing = library.parent / "unsupported.c"
@@ -110,6 +117,7 @@ def build_driver(directory: Path, headers: Path) -> None:
     )
     run(["gcc", *flags, *code, str(missing), "-ldl"], {})
     unfinished.replace(library)
+    return library
 
 
 def site_driver(directory: Path) -> Path:

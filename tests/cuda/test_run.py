@@ -82,7 +82,7 @@ FAULTS = {
 def test_a_fault_is_survived_and_recorded(machine: Make, tmp_path: Path, fault: str) -> None:
     plan, struck, ending, reason = FAULTS[fault]
     here = machine(faults=plan.format(once=once(tmp_path)))
-    records, code = run(here, *(("--limit", "8") if fault == "hang" else ()))
+    records, code = run(here, *(("--limit", "30") if fault == "hang" else ()))
     assert code == 3
     assert list(records) == list(NAMES)
     assert records[struck]["ending"] == ending

@@ -57,8 +57,8 @@ def cubins(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return paths
 
 
-def prepared(machine: Make, cubins: dict[str, Path], chips: str = "small80", faults: str = "") -> Machine:
-    made = machine(chips, faults, CUBIN=str(cubins["sm_80"]))
+def prepared(machine: Make, cubins: dict[str, Path], chips: str = "small80", faults: str = "", **more: str) -> Machine:
+    made = machine(chips, faults, CUBIN=str(cubins["sm_80"]), **more)
     made.add_host_build(cubins["sm_80"].read_bytes(), (DATA / "add_host.cpp").read_text())
     return made
 
@@ -193,25 +193,30 @@ for each in (stream, other):
 stream.synchronize(); other.synchronize()
 print("both"); del other
 """
-    assert here.python(BEGIN + code + END, limit=20) == "both\n"
+    assert here.python(BEGIN + code + END) == "both\n"
     assert here.journal.violations == []
 
 
-SLOW = """#include <unistd.h>
-#include <cstdint>
-extern "C" void run_add(uint32_t, uint32_t, uint32_t, void **) { usleep(300000); }
+WAITING = """#include <cstdint>
+#include <cstdlib>
+#include <thread>
+#include <unistd.h>
+extern "C" void run_add(uint32_t, uint32_t, uint32_t, void **) {
+    while (access(getenv("KERNEL_MAY_END"), F_OK) != 0) std::this_thread::yield();
+}
 """
 
 
-def test_a_copy_beside_a_stream_that_nothing_orders(machine: Make, cubins: dict[str, Path]) -> None:
-    here = prepared(machine, cubins)
-    here.add_host_build(cubins["sm_80"].read_bytes(), SLOW)
+def test_a_copy_beside_a_stream_that_nothing_orders(machine: Make, cubins: dict[str, Path], tmp_path: Path) -> None:
+    may_end = tmp_path / "may-end"
+    here = prepared(machine, cubins, KERNEL_MAY_END=str(may_end))
+    here.add_host_build(cubins["sm_80"].read_bytes(), WAITING)
     code = """
 stream = driver.Stream(1)
 add(*arguments, grid=grid, block=block, stream=stream)
 driver.memcpy_dtoh(found, sums)
 """
-    here.python(BEGIN + code + END)
+    here.python(BEGIN + code + f"open({str(may_end)!r}, 'w').close()\n" + END)
     message = "cuMemcpyDtoH: 400 bytes that work on another stream may still use"
     assert message in here.journal.violations
     (here.directory / "journal").unlink()
@@ -221,7 +226,7 @@ driver.memcpy_dtoh(found, sums)
 
 def test_two_kernels_do_not_share_the_room_of_one(machine: Make, cubins: dict[str, Path]) -> None:
     here = prepared(machine, cubins)
-    here.add_host_build(cubins["sm_80"].read_bytes(), SLOW)
+    here.add_host_build(cubins["sm_80"].read_bytes(), MEETING)
     code = """
 other = driver.Stream()
 for each in (stream, other):

@@ -239,7 +239,9 @@ x: global, y: global
 exists (0:r0=0 /\\ 1:r1=0)
 """
     )
-    never, after = run([endless, classic["SB"]], iterations=2000, limit=4.0)
+    with Runner(POCL) as runner:
+        (never,) = runner.run([endless], RunSettings(2000, limit=4.0))
+        (after,) = runner.run([classic["SB"]], RunSettings(2000))
     assert never.ending is Ending.TIMEOUT
     assert decide_record(never).verdict is Verdict.FAILED
     check_sound(after)

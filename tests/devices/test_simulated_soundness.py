@@ -50,7 +50,7 @@ def sound(found: Soundness, least: int) -> None:
 @pytest.mark.parametrize("family", STEPS)
 def test_generated_tests_are_sound(profile: str, family: str) -> None:
     tests = sample(family) if profile in (OLD, NEW) else sample(family)[::6]
-    found = check(profile, tests, iterations=5_000, limit=2.0)
+    found = check(profile, tests, iterations=5_000, limit=60.0)
     if family in KNOWN_TO_NO_OLD_CHIP and profile not in (NEW, "sc"):
         assert found.judged == 0 and len(found.skipped) == len(tests)
         return
@@ -240,7 +240,7 @@ def test_no_value_is_used_before_it_is_read(profile: str, monkeypatch: pytest.Mo
 
 def is_caught(profile: str, witnesses: Callable[[], list[Test]]) -> bool:
     """Whether some test shows an outcome that the model forbids."""
-    return any(check(profile, [test], iterations=10_000, limit=2.0).unsound for test in witnesses())
+    return any(check(profile, [test], iterations=10_000, limit=60.0).unsound for test in witnesses())
 
 
 @pytest.mark.heavy

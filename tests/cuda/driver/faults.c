@@ -10,6 +10,7 @@
  */
 #include "standin.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,8 +111,9 @@ static bool sticks(CUresult code) {
 }
 
 void stick(CUcontext context, CUresult code) {
-    if (context && sticks(code) && context->stuck == CUDA_SUCCESS)
-        context->stuck = code;
+    CUresult none = CUDA_SUCCESS; /* the first error stays */
+    if (context && sticks(code))
+        atomic_compare_exchange_strong(&context->stuck, &none, code);
 }
 
 /* A context that is of no more use can still be left and given back. */
@@ -121,7 +123,7 @@ static bool works_when_stuck(const char *name) {
 }
 
 CUresult enter(const char *function) {
-    static bool initialised;
+    static atomic_bool initialised;
     const char *name = plain_name(function);
     if (strcmp(name, "cuInit") == 0) {
         find_devices();

@@ -41,7 +41,7 @@ void close_host_build(HostBuild *build) {
     free(build);
 }
 
-static const char *volatile running = "no kernel";
+static _Atomic(const char *) running = "no kernel"; /* the last that started: kernels may run side by side */
 
 static void tell_of_bad_address(int number, siginfo_t *info, void *context) {
     (void)context;

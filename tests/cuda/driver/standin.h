@@ -71,7 +71,7 @@ struct CUctx_st {
     int device, uses;
     bool primary;
     bool peers[MAX_DEVICES];
-    CUresult stuck; /* an error after which nothing works in this context */
+    _Atomic CUresult stuck; /* an error after which nothing works in this context; streams set it, callers read it */
     CUstream streams, default_stream;
 };
 
