@@ -9,10 +9,8 @@ from typing import Protocol
 from gpudiy.errors import DeviceFailure
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
-from gpudiy.litmus.condition import Value
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.record import Ending, Liveness
-
-Outcome = tuple[Value, ...]  # one value for each of `test.observed`, in that order
 
 
 @dataclass(frozen=True, slots=True)

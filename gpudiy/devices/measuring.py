@@ -8,10 +8,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gpudiy.devices.device import DeviceError, Observation, Outcome
+from gpudiy.devices.device import DeviceError, Observation
 from gpudiy.harness.geometry import Impossible, Plan
 from gpudiy.harness.host_side import Counted
 from gpudiy.harness.incantation import Incantation
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.record import Ending, Liveness
 
 MOST_SLOTS = 1 << 16  # of the table of outcomes

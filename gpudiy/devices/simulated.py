@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gpudiy.devices.device import Chip, DeviceError, Observation, Outcome
+from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.opening import Listing, UnknownDevice
 from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
 from gpudiy.devices.simulation.counting import Counter
@@ -21,6 +21,7 @@ from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
 from gpudiy.litmus.arithmetic import CannotCompute
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.record import Ending, Liveness
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
 from gpudiy import __version__
-from gpudiy.devices.device import Chip, Observation, Outcome
+from gpudiy.devices.device import Chip, Observation
 from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.incantation_text import incantation_options
 from gpudiy.litmus import Test, content_hash, print_test
 from gpudiy.litmus.condition import Quantifier
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.outcome_counts import Histogram, condition_text, histogram
 from gpudiy.logs.record import Ending, Liveness, Record
 

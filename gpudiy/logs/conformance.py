@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpudiy.litmus.condition import (
-    AddressOf,
     And,
     Compare,
     Condition,
@@ -17,9 +16,9 @@ from gpudiy.litmus.condition import (
     Observable,
     Quantifier,
 )
-from gpudiy.litmus.condition_text import term_text
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.outcome import FinalState, final_state, read_outcome
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
 from gpudiy.logs.chips import chips_of
@@ -27,7 +26,6 @@ from gpudiy.logs.columns import Columns
 from gpudiy.logs.evidence import set_apart, sightings
 from gpudiy.logs.histogram_text import LINE
 from gpudiy.logs.matching import match_tests, normal_text
-from gpudiy.logs.outcome import Outcome, read_outcome
 from gpudiy.models.explanation import explain
 from gpudiy.models.model import Model
 from gpudiy.models.report import explanation_text
@@ -183,9 +181,8 @@ class _Judge:
             return "not decided in time"
         if verdict.bounded and not verdict.allowed:
             return "not decided: a loop may go round more often than was looked at"
-        names = [term_text(term) for term in every.observed]
-        allowed = [dict(zip(names, map(_plain, outcome), strict=True)) for outcome in found]
-        return _Decided(test, verdict.allowed, allowed, dict(zip(names, every.observed, strict=True)), verdict.bounded)
+        allowed = [final_state(every, outcome) for outcome in found]
+        return _Decided(test, verdict.allowed, allowed, frozenset(every.observed), verdict.bounded)
 
     def _test(self, places: list[int]) -> Test | str:
         problem = "without the text of its test"
@@ -217,7 +214,7 @@ class _Judge:
     def _finding(
         self,
         decided: _Decided,
-        outcome: tuple[str, Outcome] | None,
+        outcome: tuple[str, FinalState] | None,
         count: int,
         iterations: int,
         name: str,
@@ -255,32 +252,24 @@ class _Decided:
 
     test: Test
     allowed: bool
-    outcomes: list[Outcome]
-    observed: dict[str, Observable]
+    outcomes: list[FinalState]
+    observed: frozenset[Observable]
     bounded: bool
 
-    def forbids(self, outcome: Outcome) -> bool:
+    def forbids(self, outcome: FinalState) -> bool:
         """Whether no allowed outcome agrees with it in all that both speak of."""
         if self.bounded:
             return False  # runs were left out: what is missing may be among them
-        known = {name: value for name, value in outcome.items() if name in self.observed}
+        known = {term: value for term, value in outcome.items() if term in self.observed}
         return bool(known) and not any(
-            all(allowed[name] == value for name, value in known.items()) for allowed in self.outcomes
+            all(allowed[term] == value for term, value in known.items()) for allowed in self.outcomes
         )
 
-    def asking(self, outcome: Outcome) -> Test:
+    def asking(self, outcome: FinalState) -> Test:
         """The test that asks for this outcome."""
         parts: tuple[Expression, ...] = tuple(
-            Compare(
-                Comparison.EQ,
-                self.observed[name],
-                Constant(value) if isinstance(value, int) else AddressOf(value.removeprefix("&")),
-            )
-            for name, value in outcome.items()
-            if name in self.observed
+            Compare(Comparison.EQ, term, Constant(value) if isinstance(value, int) else value)
+            for term, value in outcome.items()
+            if term in self.observed
         )
         return replace(self.test, filter=None, condition=Condition(Quantifier.EXISTS, And(parts)))
-
-
-def _plain(value: object) -> str | int:
-    return f"&{value.variable}" if isinstance(value, AddressOf) else int(str(value))

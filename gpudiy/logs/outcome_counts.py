@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpudiy.litmus.condition import Observable, Quantifier, Value, holds
+from gpudiy.litmus.condition import Quantifier, holds
 from gpudiy.litmus.condition_text import expression_text
+from gpudiy.litmus.memory_types import with_shown_constants
+from gpudiy.litmus.outcome import Outcome, final_state, outcome_text
 from gpudiy.litmus.test import Test
 from gpudiy.logs.record import OutcomeCount
-from gpudiy.models.memory_types import with_shown_constants
-from gpudiy.models.report import outcome_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Histogram:
     negative: int
 
 
-def histogram(test: Test, counts: Mapping[tuple[Value, ...], int]) -> Histogram:
+def histogram(test: Test, counts: Mapping[Outcome, int]) -> Histogram:
     """The outcomes in a stable order. What the filter leaves out neither satisfies `exists` nor breaks `forall`."""
     expression = with_shown_constants(test, test.condition.expression)
     inside = None if test.filter is None else with_shown_constants(test, test.filter)
@@ -32,7 +32,7 @@ def histogram(test: Test, counts: Mapping[tuple[Value, ...], int]) -> Histogram:
     for outcome, count in sorted(counts.items(), key=lambda item: tuple(str(value) for value in item[0])):
         if not count:
             continue
-        values: dict[Observable, Value] = dict(zip(test.observed, outcome, strict=True))
+        values = final_state(test, outcome)
         counted = inside is None or holds(inside, values.__getitem__)
         satisfied = holds(expression, values.__getitem__)
         weak = satisfied or not counted if universal else satisfied and counted

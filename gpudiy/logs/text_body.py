@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpudiy.logs.histogram_text import print_histogram
+from gpudiy.logs.histogram_text import mark_weak, print_histogram
 from gpudiy.logs.record import Ending, OutcomeCount
 from gpudiy.logs.soundness import unsound_histogram
 
@@ -62,12 +62,6 @@ def read_lines(text: str, start: int, end: int) -> tuple[dict[str, Any], int]:
     return _Lines(text, start, end).read()
 
 
-def _marked(histogram: str, condition: str, positive: int) -> str:
-    from gpudiy.logs.outcome import marked  # it reads conditions, which is costly to import
-
-    return marked(histogram, condition, positive)
-
-
 def _sums(histogram: str) -> tuple[int, int, int]:
     """How many outcomes there are, the sum of their counts, and of those that are marked weak."""
     counts = COUNTS.findall(histogram)
@@ -89,7 +83,7 @@ def _exact(match: re.Match[str]) -> tuple[dict[str, Any], int] | None:
     row = {
         "test": test,
         "condition": condition.removesuffix(" is"),
-        "histogram": histogram if weak or not seen else _marked(histogram, condition.removesuffix(" is"), seen),
+        "histogram": histogram if weak or not seen else mark_weak(histogram, condition.removesuffix(" is"), seen),
         "positive": seen,
         "negative": others,
         "iterations": total,
@@ -250,7 +244,7 @@ class _Lines:
         row |= {"positive": positive, "negative": negative, "iterations": positive + negative}
         histogram = print_histogram(found.outcomes or ())
         if positive and found.counted and "*>" not in histogram:
-            histogram = _marked(histogram, found.condition, positive)
+            histogram = mark_weak(histogram, found.condition, positive)
         return row | {"histogram": histogram}
 
     def _line(self) -> str | None:

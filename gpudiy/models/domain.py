@@ -7,9 +7,9 @@ from itertools import product
 
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.instruction import Alu, AluOperation, Atomic, AtomicOperation, Immediate, Reduce, Store, Variable
+from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Kind
-from gpudiy.models.memory_types import initial_memory
 from gpudiy.models.trace import Domain, Trace
 
 Origin = dict[str, int]  # how many writes to each location stand behind a value, at the most on any path to it

@@ -68,7 +68,8 @@ class Judge:
         model = load_model(name)
         engine = Engine(self.engine)
         if self.mode == "outcomes":
-            from gpudiy.models.report import listing, outcome_text
+            from gpudiy.litmus.outcome import outcome_text
+            from gpudiy.models.report import listing
 
             found = outcomes(test, model, engine, self.unroll, self.limit)
             answer.texts[name] = listing(test, found)

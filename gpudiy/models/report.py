@@ -5,34 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpudiy.litmus.condition import AddressOf, Quantifier, Value, holds
-from gpudiy.litmus.condition_text import expression_text, term_text
+from gpudiy.litmus.condition import Quantifier, holds
+from gpudiy.litmus.condition_text import expression_text
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction_text import instruction_text
+from gpudiy.litmus.memory_types import with_shown_constants
+from gpudiy.litmus.outcome import Outcome, final_state, outcome_text
 from gpudiy.litmus.test import Test
 from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text
-from gpudiy.models.memory_types import with_shown_constants
-from gpudiy.models.search import Execution, Outcome
+from gpudiy.models.search import Execution
 
 KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
-
-
-def value_text(value: Value) -> str:
-    return f"&{value.variable}" if isinstance(value, AddressOf) else str(value)
-
-
-def outcome_text(test: Test, outcome: Outcome) -> str:
-    return " ".join(
-        f"{term_text(term)}={value_text(value)};" for term, value in zip(test.observed, outcome, strict=True)
-    )
 
 
 def listing(test: Test, found: dict[Outcome, Execution]) -> str:
     """All outcomes as herd lists them; Positive and Negative count outcomes."""
     condition = replace(test.condition, expression=with_shown_constants(test, test.condition.expression))
-    positive = sum(
-        holds(condition.expression, dict(zip(test.observed, outcome, strict=True)).__getitem__) for outcome in found
-    )
+    positive = sum(holds(condition.expression, final_state(test, outcome).__getitem__) for outcome in found)
     negative = len(found) - positive
     validated = {
         Quantifier.EXISTS: positive > 0,

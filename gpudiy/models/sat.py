@@ -23,8 +23,8 @@ from gpudiy.litmus.condition import (
     Value,
     holds,
 )
+from gpudiy.litmus.memory_types import shown_memory
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
-from gpudiy.models.memory_types import shown_memory
 from gpudiy.models.search import Execution, OutOfTime, Prepared, Search
 from gpudiy.models.symbolic import SymbolicModel, Symbols
 from gpudiy.models.trace import Trace

@@ -9,17 +9,16 @@ from itertools import product
 from math import prod
 
 from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariable, Observable, Value, holds, observables
+from gpudiy.litmus.memory_types import shown_memory, with_shown_constants
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.test import Test
 from gpudiy.models.choices import CoherenceOrders, Orientations, coherence_orders
 from gpudiy.models.domain import PossibleValues
 from gpudiy.models.event import Event
-from gpudiy.models.memory_types import shown_memory, with_shown_constants
 from gpudiy.models.model import Model, Slots, Stage
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.support import check_supported
 from gpudiy.models.trace import ThreadRunner, Trace
-
-Outcome = tuple[Value, ...]
 
 
 class OutOfTime(Exception):

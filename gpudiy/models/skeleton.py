@@ -10,10 +10,10 @@ from itertools import combinations
 from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.condition import Value
 from gpudiy.litmus.instruction import Atomic, Barrier, BarrierMode, Fence, FenceKind, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.event import Event, Kind
-from gpudiy.models.memory_types import initial_memory
 from gpudiy.models.trace import Trace
 
 PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}

@@ -32,6 +32,7 @@ from gpudiy.litmus.instruction import (
     guard_of,
     operands_of,
 )
+from gpudiy.litmus.memory_types import show_value, wrap_value
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Event, Kind
 
@@ -96,7 +97,7 @@ class ThreadRunner:
         self.locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
         self.types = {declaration.name: declaration.type for declaration in test.registers_of(number)}
         self.initial: dict[str, Value] = {
-            declaration.name: wrapped(declaration.initial, declaration.type)
+            declaration.name: wrap_value(declaration.initial, declaration.type)
             for declaration in test.registers_of(number)
         }
         self.labels = {
@@ -129,7 +130,7 @@ class ThreadRunner:
         return found
 
     def _finished(self, state: _State) -> Trace:
-        finals = {name: shown(value, self.types[name]) for name, value in state.registers.items()}
+        finals = {name: show_value(value, self.types[name]) for name, value in state.registers.items()}
         return Trace(
             tuple(state.events), tuple(state.address), tuple(state.data), tuple(state.control), tuple(state.rmw), finals
         )
@@ -152,7 +153,7 @@ class ThreadRunner:
         state.depends.step(instruction, depends, runs=True)
         match instruction:
             case Store():
-                value = wrapped(self._value(state, instruction.source), instruction.access.type)
+                value = wrap_value(self._value(state, instruction.source), instruction.access.type)
                 self._write(state, instruction, value, depends)
             case Branch(target=target):
                 state.position = self.labels[target]
@@ -242,16 +243,6 @@ class ThreadRunner:
         return AddressOf(operand.name)
 
 
-def wrapped(value: Value, type: ScalarType) -> Value:
-    """A value as the bit pattern a register or location of this type holds, read as a signed number."""
-    return value if isinstance(value, AddressOf) else arithmetic.wrapped(value, type)
-
-
-def shown(value: Value, type: ScalarType) -> Value:
-    """What a person sees in a register at the end: unsigned types show unsigned numbers."""
-    return arithmetic.shown(value, type) if isinstance(value, int) and type[0] == "u" else value
-
-
 def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType) -> bool:
     if isinstance(left, AddressOf) or isinstance(right, AddressOf):
         if comparison not in (Comparison.EQ, Comparison.NE):
@@ -263,9 +254,9 @@ def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType)
 def modified(operation: AtomicOperation, old: Value, operands: list[Value], type: ScalarType) -> Value | None:
     """What an atomic writes; None if it writes nothing."""
     if operation is AtomicOperation.CAS:
-        return wrapped(operands[1], type) if wrapped(old, type) == wrapped(operands[0], type) else None
+        return wrap_value(operands[1], type) if wrap_value(old, type) == wrap_value(operands[0], type) else None
     if operation is AtomicOperation.EXCH:
-        return wrapped(operands[0], type)
+        return wrap_value(operands[0], type)
     try:
         return arithmetic.modified(operation, _as_int(old), [_as_int(operand) for operand in operands], type)
     except arithmetic.CannotCompute as problem:
@@ -278,7 +269,7 @@ def computed(alu: Alu, values: list[Value]) -> Value:
     if operation in (AluOperation.MOV, AluOperation.CVT) and isinstance(first, AddressOf):
         return first
     if operation is AluOperation.SELP:
-        return wrapped(first if others[1] else others[0], alu.type)
+        return wrap_value(first if others[1] else others[0], alu.type)
     if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(first, AddressOf) and others[0] == 0:
         return first
     if operation is AluOperation.ADD and isinstance(others[0], AddressOf) and first == 0:

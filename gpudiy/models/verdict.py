@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.condition import Expression, Not, Quantifier
+from gpudiy.litmus.memory_types import with_shown_constants
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.test import Test
-from gpudiy.models.memory_types import with_shown_constants
 from gpudiy.models.model import Model
-from gpudiy.models.search import Execution, Outcome, Search
+from gpudiy.models.search import Execution, Search
 
 MANY_ORDERS = 200  # for one run of all threads: from here on a solver is faster than a search
 MANY_CANDIDATES = 500_000

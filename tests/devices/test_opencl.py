@@ -20,10 +20,10 @@ from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.incantation_text import IncantationBook, incantation_of, named_incantation
 from gpudiy.litmus import Test, content_hash, read_test
 from gpudiy.litmus.condition import AddressOf
+from gpudiy.litmus.outcome import outcome_text
 from gpudiy.logs.decision import Verdict, decide_record
 from gpudiy.logs.record import Ending, Record
 from gpudiy.models.library import load_model
-from gpudiy.models.report import outcome_text
 from gpudiy.models.verdict import outcomes
 
 pytest.importorskip("pyopencl")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
 from gpudiy.devices.simulation.moment import Moment, MomentStage, Timetable
-from gpudiy.devices.simulation.replay import Outcome, Replay
+from gpudiy.devices.simulation.replay import Replay
 from gpudiy.litmus.condition import FinalVariable
+from gpudiy.litmus.outcome import Outcome
 
 if TYPE_CHECKING:
     import numpy as np

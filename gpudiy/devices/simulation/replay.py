@@ -22,8 +22,7 @@ from gpudiy.litmus.instruction import (
     guard_of,
     operands_of,
 )
-
-Outcome = tuple[Value, ...]
+from gpudiy.litmus.outcome import Outcome
 
 
 @dataclass(frozen=True, slots=True)

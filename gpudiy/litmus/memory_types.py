@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from gpudiy.litmus import arithmetic
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import (
+    AddressOf,
     And,
     Compare,
     Constant,
@@ -20,7 +22,6 @@ from gpudiy.litmus.condition import (
 )
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.test import Test
-from gpudiy.models.trace import shown, wrapped
 
 _recent: list[tuple[Test, dict[str, ScalarType]]] = []  # of the test at hand; hashing a test costs more than this
 
@@ -45,12 +46,22 @@ def _location_types(test: Test) -> dict[str, ScalarType]:
 
 def initial_memory(test: Test, location: str) -> Value:
     """What a location holds at the start, as its accesses see it."""
-    return wrapped(test.initial_value(location), location_types(test).get(location, ScalarType.S64))
+    return wrap_value(test.initial_value(location), location_types(test).get(location, ScalarType.S64))
 
 
 def shown_memory(test: Test, location: str, value: Value) -> Value:
     """The final value of a location as a person sees it."""
-    return shown(value, location_types(test).get(location, ScalarType.S64))
+    return show_value(value, location_types(test).get(location, ScalarType.S64))
+
+
+def wrap_value(value: Value, type: ScalarType) -> Value:
+    """A value as the bit pattern a register or location of this type holds, read as a signed number."""
+    return value if isinstance(value, AddressOf) else arithmetic.wrapped(value, type)
+
+
+def show_value(value: Value, type: ScalarType) -> Value:
+    """What a person sees in a register at the end: unsigned types show unsigned numbers."""
+    return arithmetic.shown(value, type) if isinstance(value, int) and type[0] == "u" else value
 
 
 def with_shown_constants(test: Test, expression: Expression) -> Expression:
@@ -73,7 +84,7 @@ def _renumbered(test: Test, expression: Expression) -> Expression:
         def renumber(term: Term) -> Term:
             if not isinstance(term, Constant):
                 return term
-            value = shown(wrapped(term.value, types[0]), types[0])
+            value = show_value(wrap_value(term.value, types[0]), types[0])
             assert isinstance(value, int)
             return Constant(value)
 
