@@ -9,12 +9,12 @@ from gpudiy.litmus.outcome import final_state, outcome_text, read_outcome, satis
 TEST = """GPU_PTX addresses
 "the last register holds an address"
 {0:.reg .s32 r1; 0:.reg .b64 r2; 0:.reg .b64 r3 = x; x = 0;}
- T0              ;
+ P0              ;
  ld.cg.s32 r1,[r3] ;
  mov.b64 r2,r3   ;
-ScopeTree(device(kernel(cta(warp T0))))
+(device (kernel (cta (warp P0))))
 x: global
-exists (0:r1=-1 /\\ 0:r2=x /\\ x=7)
+exists (0:r1=-1 /\\ 0:r2=&x /\\ x=7)
 """
 
 
