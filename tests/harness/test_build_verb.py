@@ -194,8 +194,8 @@ def test_tests_with_the_same_code_share_it(out: Path, tmp_path: Path, capsys: py
 
 
 MUTANTS = {
-    "no loop is left of the stores": ("(*(volatile GLOBAL u32 *)place =", "(*(GLOBAL u32 *)place ="),
-    "no loads": ("((void)*(volatile GLOBAL u32 *)place)", "((void)place)"),
+    "no loop is left of the stores": ("VOLATILE_STORE(GLOBAL, u32, place,", "(*(GLOBAL u32 *)place ="),
+    "no loads": ("((void)VOLATILE_LOAD(GLOBAL, u32, place))", "((void)place)"),
     "one pair": ("i < pairs", "i < 1"),
     "no stress before": ("return stress(place, launch->pre_stress_pattern", "return (0 * launch->pre_stress_pattern"),
     "no stress": ("stress(place, launch->stress_pattern, launch->stress_iterations)", "0"),
