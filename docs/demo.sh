@@ -64,7 +64,7 @@ from pathlib import Path
 
 from gpudiy.logs import Columns, load
 from gpudiy.logs.conformance import conform
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.models.library import load_model
 
 out = Path(sys.argv[1])
@@ -73,7 +73,7 @@ published = list(load("logs/thesis.jsonl").columns.records())
 
 
 def seen(name: str) -> list[str]:
-    return [record.test for record in records[name] if decide_record(record).verdict is Verdict.OBSERVED]
+    return [record.test for record in records[name] if decide_record(record).sighting is Sighting.OBSERVED]
 
 
 cpu = records["opencl"][0].chip

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
 from gpudiy.logs.conformance import Conformance, Finding
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.logs.record import Record
 
 PRINTABLE = dict.fromkeys(range(32), " ") | {9: "\t", 10: "\n", 13: "\r"}  # XML has no other control characters
@@ -34,10 +34,10 @@ def _case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[s
         suite, "testcase", classname=record.device, name=_clean(record.test), time=f"{record.seconds:.3f}"
     )
     decision = decide_record(record)
-    if decision.verdict is Verdict.NOT_RUNNABLE:
+    if decision.sighting is Sighting.NOT_RUNNABLE:
         ElementTree.SubElement(case, "skipped", message=_clean(decision.reason))
-    elif decision.verdict in (Verdict.FAILED, Verdict.DEAD):
-        ElementTree.SubElement(case, "error", message=_clean(decision.reason), type=str(decision.verdict))
+    elif decision.sighting in (Sighting.FAILED, Sighting.DEAD):
+        ElementTree.SubElement(case, "error", message=_clean(decision.reason), type=str(decision.sighting))
     for model, finding in findings:
         message = f"{finding.outcome} was observed {finding.count:,} times and is forbidden by {model}"
         failure = ElementTree.SubElement(case, "failure", message=_clean(message), type="forbidden")

@@ -9,7 +9,7 @@ from gpudiy.campaign.plan import Plan
 from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.campaign.unit import ROUND, Unit, groups
 from gpudiy.harness.incantation_text import IncantationBook
-from gpudiy.logs.decision import EVIDENCE, sightings_of
+from gpudiy.logs.decision import EVIDENCE, count_sightings
 from gpudiy.logs.record import Record
 
 Verdicts = Mapping[str, Mapping[str, str]]  # by hash of the test, then by model
@@ -33,7 +33,7 @@ class Knowledge:
         known = self._rounds.setdefault(int(dict(record.options)[ROUND]), {})
         found = known.setdefault((record.hash, record.device), Evidence())
         if record.ending in EVIDENCE:
-            found.sightings += sightings_of(record)
+            found.sightings += count_sightings(record)
         else:
             found.failed = True
 

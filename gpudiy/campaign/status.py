@@ -11,7 +11,7 @@ from gpudiy.campaign.records import finished_records
 from gpudiy.campaign.schedule import Knowledge
 from gpudiy.campaign.unit import ROUND, unit_key
 from gpudiy.campaign.verdicts import verdict_table
-from gpudiy.logs.decision import EVIDENCE, sightings_of
+from gpudiy.logs.decision import EVIDENCE, count_sightings
 from gpudiy.logs.record import Record
 
 RECENT = 500  # records of a device whose time tells how long the next ones take
@@ -70,7 +70,7 @@ def status_of(campaign: Campaign) -> Status:
     for name in plan.run.devices:
         own = [record for record in records if record.device == name]
         device = DeviceStatus(name, done=len(own), left=left[name])
-        device.observed = len({record.hash for record in own if record.ending in EVIDENCE and sightings_of(record)})
+        device.observed = len({record.hash for record in own if record.ending in EVIDENCE and count_sightings(record)})
         device.iterations = sum(record.iterations for record in own)
         device.seconds_each = _seconds_each(own)
         status.devices.append(device)

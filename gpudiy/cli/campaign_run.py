@@ -144,7 +144,7 @@ class _Watch:
 
             decision = decide_record(step.record)
             told = described(step.record, decision)
-            say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.verdict}, {told}")
+            say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.sighting}, {told}")
             return
         if step.round != self.round:
             self.round, self.first, self.start = step.round, step.done - 1, time.monotonic()

@@ -13,7 +13,7 @@ from gpudiy.errors import counted
 
 if TYPE_CHECKING:
     from gpudiy.logs.comparison import Difference, Pair
-    from gpudiy.logs.evidence import Evidence
+    from gpudiy.logs.evidence import EvidenceCounts
 
 EPILOG = """\
 A chip is weaker than another when it shows weak outcomes that the other does not. A zero is called a difference only
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
     return int(any(pair.relation not in (Relation.EQUAL, Relation.UNDECIDED, Relation.UNRELATED) for pair in pairs))
 
 
-def _show(evidence: Evidence, pairs: list[Pair], most: int) -> None:
+def _show(evidence: EvidenceCounts, pairs: list[Pair], most: int) -> None:
     from gpudiy.logs.comparison import strength_order
 
     names = evidence.chips.names
@@ -91,7 +91,7 @@ def _ordered(names: list[str], pair: Pair) -> tuple[str, str]:
     return ends if pair.relation is Relation.STRONGER else ends[::-1]
 
 
-def _show_pair(evidence: Evidence, pair: Pair, most: int) -> None:
+def _show_pair(evidence: EvidenceCounts, pair: Pair, most: int) -> None:
     from gpudiy.logs.comparison import Relation
 
     names = evidence.chips.names
@@ -112,7 +112,7 @@ def _show_pair(evidence: Evidence, pair: Pair, most: int) -> None:
 
 
 def _show_differences(
-    evidence: Evidence, differences: list[Difference], most: int, title: str, doubt: bool = False
+    evidence: EvidenceCounts, differences: list[Difference], most: int, title: str, doubt: bool = False
 ) -> None:
     from gpudiy.logs.comparison import iterations_wanted
     from gpudiy.logs.statistics import zero_bound
@@ -135,7 +135,7 @@ def _show_differences(
         print(f"    … and {len(differences) - most:,} more")
 
 
-def _as_json(evidence: Evidence, pairs: list[Pair], problems: list[dict[str, object]]) -> dict[str, Any]:
+def _as_json(evidence: EvidenceCounts, pairs: list[Pair], problems: list[dict[str, object]]) -> dict[str, Any]:
     from gpudiy.logs.comparison import strength_order
 
     names = evidence.chips.names
@@ -157,7 +157,7 @@ def _as_json(evidence: Evidence, pairs: list[Pair], problems: list[dict[str, obj
     }
 
 
-def _pair_json(evidence: Evidence, pair: Pair) -> dict[str, Any]:
+def _pair_json(evidence: EvidenceCounts, pair: Pair) -> dict[str, Any]:
     names = evidence.chips.names
     return {
         "first": names[pair.first],
@@ -170,7 +170,7 @@ def _pair_json(evidence: Evidence, pair: Pair) -> dict[str, Any]:
     }
 
 
-def _difference_json(evidence: Evidence, difference: Difference) -> dict[str, Any]:
+def _difference_json(evidence: EvidenceCounts, difference: Difference) -> dict[str, Any]:
     from gpudiy.logs.statistics import rate, zero_bound
 
     seen, missing = difference.shown, difference.missing

@@ -10,12 +10,12 @@ from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, cases, lock_test
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
-from gpudiy.logs.decision import Verdict, decide_record, sightings_of
+from gpudiy.logs.decision import Sighting, count_sightings, decide_record
 from gpudiy.logs.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class LockTestRun:
     """One test of a lock on one device."""
 
     case: Case
@@ -23,8 +23,8 @@ class Sighting:
     record: Record
 
     @property
-    def verdict(self) -> Verdict:
-        return decide_record(self.record).verdict
+    def sighting(self) -> Sighting:
+        return decide_record(self.record).sighting
 
 
 @dataclass(slots=True)
@@ -32,25 +32,24 @@ class Experiment:
     """All that was run; a device that could not be opened has failed."""
 
     devices: tuple[str, ...] = ()
-    sightings: list[Sighting] = field(default_factory=list)
+    runs: list[LockTestRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     @property
     def seen(self) -> bool:
-        return any(sighting.verdict is Verdict.OBSERVED for sighting in self.sightings)
+        return any(run.sighting is Sighting.OBSERVED for run in self.runs)
 
     @property
     def failed(self) -> bool:
         """Whether anything went wrong with a device, or one could run nothing at all: then nothing is not fine."""
-        bad = any(sighting.verdict in (Verdict.FAILED, Verdict.DEAD) for sighting in self.sightings)
+        bad = any(run.sighting in (Sighting.FAILED, Sighting.DEAD) for run in self.runs)
         idle = any(
-            all(s.verdict is Verdict.NOT_RUNNABLE for s in self.sightings if s.device == device)
-            for device in self.devices
+            all(s.sighting is Sighting.NOT_RUNNABLE for s in self.runs if s.device == device) for device in self.devices
         )
         return bool(self.failures) or bad or idle
 
-    def of(self, lock: Lock, question: Question, device: str) -> list[Sighting]:
-        return [s for s in self.sightings if s.case.lock is lock and s.case.question is question and s.device == device]
+    def of(self, lock: Lock, question: Question, device: str) -> list[LockTestRun]:
+        return [s for s in self.runs if s.case.lock is lock and s.case.question is question and s.device == device]
 
     @staticmethod
     def run(devices: Sequence[str], locks: Sequence[Lock], iterations: int, seed: int, quiet: bool) -> Experiment:
@@ -81,7 +80,7 @@ class Experiment:
                 records = runner.run([test for _, test in wanted], settings)
                 for (case, _), record in zip(wanted, records, strict=True):
                     progress.finish_test()
-                    self.sightings.append(Sighting(case, device, record))
+                    self.runs.append(LockTestRun(case, device, record))
         except WorkerFailure as failure:
             say(failure.report("gpudiy lock check"))
             self.failures.append(device)
@@ -91,18 +90,18 @@ def _plain_cases(lock: Lock) -> list[Case]:
     return list({case.plain.name: case.plain for case in cases(lock)}.values())
 
 
-def summary(sightings: Sequence[Sighting]) -> str:
+def summary(runs: Sequence[LockTestRun]) -> str:
     """What a device showed of a question: sightings and iterations, or why there are none."""
-    verdicts = [sighting.verdict for sighting in sightings]
-    ran = [s for s in sightings if s.verdict in (Verdict.OBSERVED, Verdict.NOT_OBSERVED)]
-    seen = sum(sightings_of(s.record) for s in ran)
+    sightings = [run.sighting for run in runs]
+    ran = [s for s in runs if s.sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)]
+    seen = sum(count_sightings(s.record) for s in ran)
     iterations = sum(s.record.iterations for s in ran)
     if seen:
         return f"seen {seen:,}/{_short(iterations)}"
-    for bad in (Verdict.FAILED, Verdict.DEAD):
-        if bad in verdicts:
+    for bad in (Sighting.FAILED, Sighting.DEAD):
+        if bad in sightings:
             return str(bad)
-    return f"0/{_short(iterations)}" if ran else str(Verdict.NOT_RUNNABLE)
+    return f"0/{_short(iterations)}" if ran else str(Sighting.NOT_RUNNABLE)
 
 
 def _short(number: int) -> str:

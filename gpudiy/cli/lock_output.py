@@ -12,7 +12,7 @@ from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.locks.remarks import remarks
 from gpudiy.locks.witness import LockWitness, listing, marked_source, simplest, witness
-from gpudiy.logs.decision import sightings_of
+from gpudiy.logs.decision import count_sightings
 from gpudiy.models.library import load_model
 
 WORST = (Word.ALLOWED, Word.UNDECIDED, Word.UNSUPPORTED, Word.FORBIDDEN)
@@ -105,7 +105,7 @@ def _print_many(
     for lock in locks:
         cells = [_short_verdict([f for f in by_lock[id(lock)] if f.model == model]) for model in models]
         for device in experiment.devices:
-            own = [s for s in experiment.sightings if s.case.lock is lock and s.device == device]
+            own = [s for s in experiment.runs if s.case.lock is lock and s.device == device]
             cells.append(summary(own))
         rows.append([lock.name, *cells])
     _print_table(rows)
@@ -122,13 +122,13 @@ def _print_json(lock: Lock, findings: Sequence[Finding], experiment: Experiment)
     for finding in findings:
         print(json.dumps({**_place(finding), "model": finding.model, "verdict": finding.said.word,
                           "reason": finding.said.reason}))  # fmt: skip
-    for sighting in experiment.sightings:
-        if sighting.case.lock is lock:
-            record = sighting.record
-            print(json.dumps({"lock": lock.name, "test": sighting.case.name, "question": sighting.case.question,
-                              "threads": sighting.case.threads, "placement": sighting.case.setting.placement,
-                              "device": sighting.device, "simulated": record.simulated, "verdict": sighting.verdict,
-                              "seen": sightings_of(record), "iterations": record.iterations}))  # fmt: skip
+    for run in experiment.runs:
+        if run.case.lock is lock:
+            record = run.record
+            print(json.dumps({"lock": lock.name, "test": run.case.name, "question": run.case.question,
+                              "threads": run.case.threads, "placement": run.case.setting.placement,
+                              "device": run.device, "simulated": record.simulated, "verdict": run.sighting,
+                              "seen": count_sightings(record), "iterations": record.iterations}))  # fmt: skip
     for remark in remarks(lock):
         print(json.dumps({"lock": lock.name, "remark": remark.kind, "line": remark.line, "text": remark.text}))
 

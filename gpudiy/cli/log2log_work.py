@@ -13,7 +13,7 @@ from gpudiy.files import read_text
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
-    from gpudiy.logs.problem import Problem
+    from gpudiy.logs.problem import LogProblem
     from gpudiy.logs.record import Record
 
 
@@ -47,7 +47,7 @@ def check(given: Namespace) -> int:
 def summary(given: Namespace) -> int:
     from gpudiy.logs.summary import summarise
 
-    problems: list[Problem] = []
+    problems: list[LogProblem] = []
     lines = summarise(given.logs, problems)
     tell([str(problem) for problem in problems], "problems")
     width = max([len(line.chip) for line in lines] + [4])

@@ -13,7 +13,7 @@ from gpudiy.cli.table import names
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpudiy.logs.report.judgement import Judgement
+    from gpudiy.logs.html_report.judgement import Judgement
     from gpudiy.logs.tables.tally import Observations
 
 PICTURES = 100
@@ -58,9 +58,9 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_records import gathered
     from gpudiy.errors import counted
     from gpudiy.files import expect_writable, write_whole
-    from gpudiy.logs.report.page import page_text
-    from gpudiy.logs.report.payload import payload
-    from gpudiy.logs.tables.selection import Order, selected_chips, selected_tests
+    from gpudiy.logs.html_report.page import page_text
+    from gpudiy.logs.html_report.payload import payload
+    from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
     from gpudiy.models.library import load_model
 
     expect_writable(arguments.output)
@@ -71,7 +71,7 @@ def run(arguments: Namespace) -> int:
         load_model(model)
     found = gathered(arguments.logs, best=arguments.best)
     chips = selected_chips(found, arguments.chips)
-    tests = selected_tests(found, chips, arguments.tests, Order.NAME)
+    tests = selected_tests(found, chips, arguments.tests, RowOrder.NAME)
     drawn = arguments.pictures if models else 0
     judgements = _judgements(found, tests, chips, models, drawn, arguments) if models else {}
     text = page_text(payload(found, tests, chips, judgements, models, drawn), arguments.title)
@@ -81,7 +81,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _chosen_models(arguments: Namespace) -> tuple[str, ...]:
-    from gpudiy.logs.report.judgement import MODELS
+    from gpudiy.logs.html_report.judgement import MODELS
 
     return MODELS if arguments.models is None else tuple(arguments.models)
 
@@ -95,7 +95,7 @@ def _judgements(
     arguments: Namespace,
 ) -> dict[str, Judgement]:
     """What models say of each test, and pictures of those that are worth most."""
-    from gpudiy.logs.report.judgement import most_telling
+    from gpudiy.logs.html_report.judgement import most_telling
 
     drawn = set(most_telling(found, tests, chips)[:pictures])
     work = [(found.tests[test].text, models, test in drawn) for test in tests]
@@ -103,7 +103,7 @@ def _judgements(
 
 
 def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: bool) -> Iterator[Judgement]:
-    from gpudiy.logs.report.judgement import judge
+    from gpudiy.logs.html_report.judgement import judge
 
     if jobs == 1:
         for text, models, picture in progress(work, "tests decided", quiet):
@@ -118,7 +118,7 @@ def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: boo
 
 
 def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> Judgement:
-    from gpudiy.logs.report.judgement import judge
+    from gpudiy.logs.html_report.judgement import judge
 
     return judge(*work)
 
@@ -130,7 +130,7 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 def _write_plots(found: Observations, tests: list[str], chips: list[str], folder: str) -> int:
-    from gpudiy.logs.report.plots import write_plots
+    from gpudiy.logs.html_report.plots import write_plots
 
     files = write_plots(found, tests, chips, Path(folder))
     print(f"plots: {', '.join(str(file) for file in files)}")

@@ -103,7 +103,7 @@ def run(arguments: Namespace) -> int:
     finally:
         if log is not None:
             log.close()
-    if not arguments.json and table.verdicts:
+    if not arguments.json and table.sightings:
         table.finish()
     return code
 
@@ -175,14 +175,14 @@ def _run_on(
 
 def _code(record: Record) -> int | None:
     """The exit code that a record alone would give; None when its test cannot be run there."""
-    from gpudiy.logs.decision import Verdict, decide_record
+    from gpudiy.logs.decision import Sighting, decide_record
 
-    verdict = decide_record(record).verdict
-    if verdict is Verdict.NOT_RUNNABLE:
+    sighting = decide_record(record).sighting
+    if sighting is Sighting.NOT_RUNNABLE:
         return None
-    if verdict in (Verdict.FAILED, Verdict.DEAD):
+    if sighting in (Sighting.FAILED, Sighting.DEAD):
         return 3
-    return int(verdict is Verdict.OBSERVED and not record.condition.startswith("exists"))
+    return int(sighting is Sighting.OBSERVED and not record.condition.startswith("exists"))
 
 
 def _summed(codes: list[int | None]) -> int:

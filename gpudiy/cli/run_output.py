@@ -7,10 +7,10 @@ import time
 from collections import Counter
 
 from gpudiy.litmus.test import Test
-from gpudiy.logs.decision import Decision, Verdict, decide_record
+from gpudiy.logs.decision import Decision, Sighting, decide_record
 from gpudiy.logs.record import Record
 
-NAME_WIDTH, VERDICT_WIDTH = 28, 13
+NAME_WIDTH, SIGHTING_WIDTH = 28, 13
 TELL_AFTER, TELL_EVERY = 1.0, 2.0  # seconds: short runs say nothing
 PER_CENT_FROM = 0.001
 
@@ -21,7 +21,7 @@ class RunTable:
     def __init__(self, quiet: bool, verbose: bool = False) -> None:
         self.quiet = quiet
         self.verbose = verbose
-        self.verdicts: Counter[Verdict] = Counter()
+        self.sightings: Counter[Sighting] = Counter()
         self.iterations = 0
         self.seconds = 0.0
         self.device = ""
@@ -32,16 +32,18 @@ class RunTable:
             simulated = ", simulated" if record.simulated else ""
             print(f"on {record.device}{simulated}: {record.chip}")
         decision = decide_record(record)
-        self.verdicts[decision.verdict] += 1
+        self.sightings[decision.sighting] += 1
         self.iterations += record.iterations
         self.seconds += record.seconds
-        print(f"{record.test:<{NAME_WIDTH}} {decision.verdict:<{VERDICT_WIDTH}} {described(record, decision)}")
+        print(f"{record.test:<{NAME_WIDTH}} {decision.sighting:<{SIGHTING_WIDTH}} {described(record, decision)}")
         if self.verbose:
             print("\n".join(f"    {line}" for line in details(record)))
 
     def finish(self) -> None:
-        tests = self.verdicts.total()
-        found = ", ".join(f"{self.verdicts[verdict]:,} {verdict}" for verdict in Verdict if self.verdicts[verdict])
+        tests = self.sightings.total()
+        found = ", ".join(
+            f"{self.sightings[sighting]:,} {sighting}" for sighting in Sighting if self.sightings[sighting]
+        )
         speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 and not self.quiet else ""
         print(f"{tests:,} test{'s' * (tests != 1)}: {found}{speed}")
 

@@ -120,10 +120,10 @@ def _form(arguments: Namespace) -> str:
 def _tables(found: Observations, arguments: Namespace) -> list[Table]:
     from gpudiy.errors import InputError
     from gpudiy.logs.tables.kinds import flat_table, grid_tables, incantation_table
-    from gpudiy.logs.tables.selection import Order, selected_chips, selected_tests
+    from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
 
     chips = selected_chips(found, arguments.chips)
-    tests = selected_tests(found, chips, arguments.tests, Order(arguments.sort), arguments.weak_only)
+    tests = selected_tests(found, chips, arguments.tests, RowOrder(arguments.sort), arguments.weak_only)
     if arguments.reverse:
         tests.reverse()
     if arguments.kind == "flat":

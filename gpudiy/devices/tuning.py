@@ -18,7 +18,7 @@ from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation import Incantation, StressPattern
 from gpudiy.harness.incantation_text import IncantationBook, published_combinations
 from gpudiy.litmus import Test
-from gpudiy.logs.decision import EVIDENCE, sightings_of
+from gpudiy.logs.decision import EVIDENCE, count_sightings
 from gpudiy.logs.record import Record
 
 SPREAD = 2.0  # doublings by which a parameter typically differs from its default
@@ -188,4 +188,4 @@ def random_incantation(dice: random.Random) -> Incantation:
 def _score(record: Record) -> Score:
     if record.ending not in EVIDENCE:
         return Score()
-    return Score(sightings_of(record), record.iterations, record.seconds)
+    return Score(count_sightings(record), record.iterations, record.seconds)

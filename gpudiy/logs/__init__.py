@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gpudiy.logs.columns import SCHEMA, Columns
     from gpudiy.logs.frame import DamagedLog, frame_of_records, outcomes, read, records_of
-    from gpudiy.logs.problem import LogError, Problem
+    from gpudiy.logs.problem import LogError, LogProblem
     from gpudiy.logs.reading import Log, load
     from gpudiy.logs.record import Record
     from gpudiy.logs.writing import LogFormat, write_log
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "columns": ("SCHEMA", "Columns"),
     "frame": ("DamagedLog", "frame_of_records", "outcomes", "read", "records_of"),
-    "problem": ("LogError", "Problem"),
+    "problem": ("LogError", "LogProblem"),
     "reading": ("Log", "load"),
     "record": ("Record",),
     "writing": ("LogFormat", "write_log"),
@@ -28,8 +28,8 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "SCHEMA", "Columns", "DamagedLog", "Log", "LogError", "LogFormat", "Problem", "Record", "frame_of_records", "load",
-    "outcomes", "read", "records_of", "write_log",
+    "SCHEMA", "Columns", "DamagedLog", "Log", "LogError", "LogFormat", "LogProblem", "Record", "frame_of_records",
+    "load", "outcomes", "read", "records_of", "write_log",
 ]  # fmt: skip
 
 

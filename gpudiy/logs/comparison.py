@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import ceil, log, log1p
 
-from gpudiy.logs.evidence import Count, Evidence
+from gpudiy.logs.evidence import Count, EvidenceCounts
 from gpudiy.logs.size import size_of_test
 from gpudiy.logs.statistics import CONFIDENCE, rate, zero_bound
 
@@ -65,7 +65,7 @@ class Pair:
         return tuple(difference for difference in (*self.weaker, *self.stronger) if not difference.supported)
 
 
-def compare_chips(evidence: Evidence, confidence: float = CONFIDENCE) -> list[Pair]:
+def compare_chips(evidence: EvidenceCounts, confidence: float = CONFIDENCE) -> list[Pair]:
     """Every pair of chips, in the order of the logs."""
     count = len(evidence.counts)
     return [
@@ -75,7 +75,7 @@ def compare_chips(evidence: Evidence, confidence: float = CONFIDENCE) -> list[Pa
     ]
 
 
-def compare_pair(evidence: Evidence, first: int, second: int, confidence: float = CONFIDENCE) -> Pair:
+def compare_pair(evidence: EvidenceCounts, first: int, second: int, confidence: float = CONFIDENCE) -> Pair:
     ones, others = evidence.counts[first], evidence.counts[second]
     weaker: list[Difference] = []
     stronger: list[Difference] = []
@@ -136,7 +136,7 @@ def _has_between(ends: tuple[int, int], pair: Pair, below: dict[tuple[int, int],
     )
 
 
-def _smallest(evidence: Evidence, differences: list[Difference]) -> tuple[Difference, ...]:
+def _smallest(evidence: EvidenceCounts, differences: list[Difference]) -> tuple[Difference, ...]:
     """Those that counts support first, and among them the smallest tests."""
     columns = evidence.columns
 

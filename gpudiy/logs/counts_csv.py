@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpudiy.logs.columns import NAMES, Columns, read_pairs, row_of
-from gpudiy.logs.problem import LogError, Problem
+from gpudiy.logs.problem import LogError, LogProblem
 from gpudiy.logs.record import Record
 from gpudiy.logs.switches import options_of_column
 
@@ -40,7 +40,7 @@ def looks_like_counts(header: Sequence[str]) -> bool:
     return len(header) > 1 and bool({"test", "name"} & {name.strip().lower() for name in header})
 
 
-def read_counts(text: str, path: str) -> tuple[Columns, list[Problem]]:
+def read_counts(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
     """The records of a CSV file, and each cell that is no count."""
     return _Counts(path, csv.DictReader(io.StringIO(text), strict=False)).read()
 
@@ -64,7 +64,7 @@ class _Counts:
     def __init__(self, path: str, rows: csv.DictReader[str]) -> None:
         self.path = path
         self.rows = rows
-        self.problems: list[Problem] = []
+        self.problems: list[LogProblem] = []
         self.found: list[dict[str, Any]] = []
         given = [name.strip() for name in rows.fieldnames or ()]
         rows.fieldnames = [ALIASES.get(name.lower(), name) for name in given]
@@ -76,7 +76,7 @@ class _Counts:
         if "positive" not in self.names and not self.counted:
             raise LogError("this CSV has no column of counts: `positive`, or one for each chip", path=path, line=1)
 
-    def read(self) -> tuple[Columns, list[Problem]]:
+    def read(self) -> tuple[Columns, list[LogProblem]]:
         for row in self.rows:
             line = self.rows.line_num
             if None in row or any(value is None for value in row.values()):
@@ -167,4 +167,4 @@ class _Counts:
         return -1
 
     def _problem(self, line: int, message: str, test: str) -> None:
-        self.problems.append(Problem(self.path, line, message, test=test))
+        self.problems.append(LogProblem(self.path, line, message, test=test))

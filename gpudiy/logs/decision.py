@@ -1,7 +1,7 @@
-"""The verdict of a record: what was observed, or what stands in the way of saying that nothing was.
+"""The sighting of a record: what was observed, or what prevents us from saying that nothing was.
 
 A weak outcome that a sound run has seen is observed. "Not observed" is only said of a run that could have seen it:
-every gate below stands between a harness that did nothing and that answer.
+each check below keeps a harness that did nothing from giving that answer.
 """
 
 from __future__ import annotations
@@ -18,19 +18,25 @@ ON = "true"
 LEAST_MET = 0.01  # of the meetings that were asked for: with fewer, threads practically ran one after another
 
 
-class Verdict(StrEnum):
+class Sighting(StrEnum):
+    """What a run says of the outcome its test asks for. Only the first two are evidence."""
+
     OBSERVED = "observed"
     NOT_OBSERVED = "not observed"
     DEAD = "dead harness"
     FAILED = "failed"
     NOT_RUNNABLE = "not runnable"  # the device cannot run this test as it is meant
 
+    @property
+    def is_evidence(self) -> bool:
+        return self in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A verdict with its reason; `rate` where something was seen, `bound` where nothing was."""
+    """A sighting with its reason; `rate` where something was seen, `bound` where nothing was."""
 
-    verdict: Verdict
+    sighting: Sighting
     reason: str = ""
     rate: Rate | None = None
     bound: float | None = None
@@ -38,31 +44,31 @@ class Decision:
 
 def decide_record(record: Record, confidence: float = CONFIDENCE) -> Decision:
     """What a record says of the outcome its test asks for; for `forall`, of what would break it."""
-    verdict, reason = verdict_of(record)
-    if verdict is Verdict.OBSERVED:
-        return Decision(verdict, rate=rate(sightings_of(record), record.iterations, confidence))
-    if verdict is Verdict.NOT_OBSERVED:
-        return Decision(verdict, bound=zero_bound(record.iterations, confidence))
-    return Decision(verdict, reason)
+    sighting, reason = sighting_of(record)
+    if sighting is Sighting.OBSERVED:
+        return Decision(sighting, rate=rate(count_sightings(record), record.iterations, confidence))
+    if sighting is Sighting.NOT_OBSERVED:
+        return Decision(sighting, bound=zero_bound(record.iterations, confidence))
+    return Decision(sighting, reason)
 
 
-def verdict_of(record: Record) -> tuple[Verdict, str]:
-    """The verdict and its reason alone: an interval costs much more than they do, and many records are only summed."""
+def sighting_of(record: Record) -> tuple[Sighting, str]:
+    """The sighting and its reason alone: an interval costs much more than they do, and many records are only summed."""
     if record.ending is Ending.NOT_RUNNABLE:
-        return Verdict.NOT_RUNNABLE, record.reason
-    sightings = sightings_of(record)
+        return Sighting.NOT_RUNNABLE, record.reason
+    sightings = count_sightings(record)
     if problem := _failure(record, sightings):
-        return Verdict.FAILED, problem
+        return Sighting.FAILED, problem
     if problem := _miscount(record):
-        return Verdict.DEAD, problem
+        return Sighting.DEAD, problem
     if sightings:
-        return Verdict.OBSERVED, ""
+        return Sighting.OBSERVED, ""
     if problem := _lifelessness(record):
-        return Verdict.DEAD, problem
-    return Verdict.NOT_OBSERVED, ""
+        return Sighting.DEAD, problem
+    return Sighting.NOT_OBSERVED, ""
 
 
-def sightings_of(record: Record) -> int:
+def count_sightings(record: Record) -> int:
     """Iterations that showed what the test asks for: what satisfies `exists`, what breaks `forall`."""
     return record.negative if record.condition.startswith("forall") else record.positive
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpudiy.logs.chips import Chips, chips_of
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import UNCHANGED, Verdict, decide_record
+from gpudiy.logs.decision import UNCHANGED, Sighting, decide_record
 from gpudiy.logs.matching import Matching, match_tests
 from gpudiy.logs.record import Ending
 
@@ -42,7 +42,7 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidenceCounts:
     """`counts[chip][test]`; `apart` says why records are set apart, and how many."""
 
     columns: Columns
@@ -52,7 +52,7 @@ class Evidence:
     apart: Counter[str]
 
 
-def gather(columns: Columns, chips: Chips | None = None) -> Evidence:
+def gather(columns: Columns, chips: Chips | None = None) -> EvidenceCounts:
     """Counts of everything that is evidence."""
     matching = match_tests(columns)
     chips = chips or chips_of(columns)
@@ -73,7 +73,7 @@ def gather(columns: Columns, chips: Chips | None = None) -> Evidence:
         else:
             count.sightings += seen[place]
             count.iterations += iterations
-    return Evidence(columns, matching, chips, counts, apart)
+    return EvidenceCounts(columns, matching, chips, counts, apart)
 
 
 def sightings(columns: Columns) -> list[int]:
@@ -101,7 +101,7 @@ def set_apart(columns: Columns) -> dict[int, str]:
             why[place] = f"{DEAD}: no iteration was done"
         elif meetings is not None:  # the record tells of its liveness
             decision = decide_record(columns.record(place))
-            if decision.verdict in (Verdict.DEAD, Verdict.FAILED):
+            if decision.sighting in (Sighting.DEAD, Sighting.FAILED):
                 why[place] = f"{DEAD}: {decision.reason}"
     return why
 

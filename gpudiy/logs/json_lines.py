@@ -8,7 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from gpudiy.logs.columns import LIVENESS, Columns, row_of
-from gpudiy.logs.problem import Problem
+from gpudiy.logs.problem import LogProblem
 from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
 from gpudiy.logs.soundness import unsound
 
@@ -40,7 +40,7 @@ def print_json_line(record: Record) -> str:
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
-def read_json_lines(text: str, path: str) -> tuple[Columns, list[Problem]]:
+def read_json_lines(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
     """The records of a file, and every line that is none."""
     rows: list[dict[str, Any]] = []
     problems = []
@@ -51,11 +51,11 @@ def read_json_lines(text: str, path: str) -> tuple[Columns, list[Problem]]:
         try:
             record = record_of_json(json.loads(line))
         except (ValueError, RecursionError) as error:
-            problems.append(Problem(path, number, _wrong(error), line[:200]))
+            problems.append(LogProblem(path, number, _wrong(error), line[:200]))
             continue
         if line in seen:
             message = f"this record stands here twice: first on line {seen[line]}"
-            problems.append(Problem(path, number, message, line[:200], record.test))
+            problems.append(LogProblem(path, number, message, line[:200], record.test))
             continue
         seen[line] = number
         rows.append({**row_of(record), "file": path, "line": number})

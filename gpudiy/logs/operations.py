@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 from gpudiy.errors import counted
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import EVIDENCE, UNCHANGED, sightings_of
+from gpudiy.logs.decision import EVIDENCE, UNCHANGED, count_sightings
 from gpudiy.logs.evidence import set_apart
 from gpudiy.logs.matching import normal_text
 from gpudiy.logs.record import Liveness, OutcomeCount, Record
@@ -32,14 +32,14 @@ def natural(text: str) -> tuple[object, ...]:
 ORDERS: dict[str, Callable[[Record], tuple[object, ...]]] = {
     "test": lambda record: (natural(record.test), natural(record.chip), incantation_label(record.options)),
     "chip": lambda record: (natural(record.chip), natural(record.test), incantation_label(record.options)),
-    "sightings": lambda record: (-sightings_of(record), natural(record.test)),
+    "sightings": lambda record: (-count_sightings(record), natural(record.test)),
     "rate": lambda record: (-rate_of(record), natural(record.test)),
     "started": lambda record: (record.started, natural(record.test)),
 }
 
 
 def rate_of(record: Record) -> float:
-    return sightings_of(record) / record.iterations if record.iterations else 0.0
+    return count_sightings(record) / record.iterations if record.iterations else 0.0
 
 
 def sorted_log(records: Records, order: str = "test") -> list[Record]:

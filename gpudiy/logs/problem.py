@@ -1,4 +1,4 @@
-"""What is wrong with a log: a `LogError` when it cannot be read at all, a `Problem` for each part that is damaged."""
+"""What is wrong with a log: a `LogError` when nothing of it can be read, a `LogProblem` for each damaged part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class LogError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class LogProblem:
     """A damaged part of a log. It is left out, and everything around it is kept."""
 
     path: str

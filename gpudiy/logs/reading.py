@@ -12,7 +12,7 @@ from gpudiy.logs.columns import Columns
 from gpudiy.logs.counts_csv import looks_like_counts, read_counts
 from gpudiy.logs.json_lines import read_json_lines
 from gpudiy.logs.parquet import read_parquet
-from gpudiy.logs.problem import LogError, Problem
+from gpudiy.logs.problem import LogError, LogProblem
 from gpudiy.logs.sources import STANDARD_INPUT, find_logs, is_parquet, load_text
 from gpudiy.logs.text_reader import looks_like_text_log, read_text
 
@@ -24,7 +24,7 @@ class Log:
     """Everything that was read: records by column, and what was damaged."""
 
     columns: Columns
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LogProblem, ...] = ()
     files: tuple[str, ...] = field(default=())
 
 
@@ -33,7 +33,7 @@ def load(paths: Paths, without: tuple[str, ...] = ()) -> Log:
     left out and told among the problems. Columns `without` which the caller does well need not be filled."""
     given: Sequence[str | Path] = [paths] if isinstance(paths, (str, Path)) else list(paths)
     columns = Columns()
-    problems: list[Problem] = []
+    problems: list[LogProblem] = []
     files = list(find_logs(given))
     named = {str(path) for path in given}  # whoever names a directory or a pattern does not mean every file in it
     for file in files:
@@ -42,14 +42,14 @@ def load(paths: Paths, without: tuple[str, ...] = ()) -> Log:
         except LogError as error:
             if file in named:
                 raise
-            problems.append(Problem(file, error.line or 0, f"{error.message}: it is left out"))
+            problems.append(LogProblem(file, error.line or 0, f"{error.message}: it is left out"))
             continue
         columns.extend(found)
         problems += wrong
     return Log(columns, tuple(problems), tuple(files))
 
 
-def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[Problem]]:
+def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[LogProblem]]:
     """The records of one file, and its problems."""
     if is_parquet(path):
         return read_parquet(path, without), []
@@ -63,7 +63,7 @@ def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[P
     return columns, problems + wrong
 
 
-def _read(text: str, path: str) -> tuple[Columns, list[Problem]]:
+def _read(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
     if text.lstrip()[0] == "{":
         return read_json_lines(text, path)
     header = next(csv.reader(io.StringIO(text[:65536])), [])

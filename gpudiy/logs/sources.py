@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from gpudiy.logs.problem import LogError, Problem
+from gpudiy.logs.problem import LogError, LogProblem
 
 SUFFIXES = (".log", ".txt", ".jsonl", ".parquet", ".csv")
 STANDARD_INPUT = "-"
@@ -47,9 +47,9 @@ def is_parquet(path: str) -> bool:
         return file.read(len(PARQUET)) == PARQUET
 
 
-def load_text(path: str) -> tuple[str, list[Problem]]:
+def load_text(path: str) -> tuple[str, list[LogProblem]]:
     """The text of a file, unpacked; a damaged archive gives what could be unpacked, and the problem."""
-    problems: list[Problem] = []
+    problems: list[LogProblem] = []
     name = "<stdin>" if path == STANDARD_INPUT else path
     with _opened(path) as file:
         try:
@@ -85,7 +85,7 @@ def _opened(path: str) -> BinaryIO:
         raise LogError(f"cannot be read: {error.strerror}", path=path) from None
 
 
-def _unpacked(file: BinaryIO, path: str, problems: list[Problem]) -> Iterator[bytes]:
+def _unpacked(file: BinaryIO, path: str, problems: list[LogProblem]) -> Iterator[bytes]:
     first = file.read(BLOCK)
     if not first.startswith(GZIP):
         while first:
@@ -98,7 +98,7 @@ def _unpacked(file: BinaryIO, path: str, problems: list[Problem]) -> Iterator[by
         try:
             data = unpack.decompress(first, BLOCK)
         except zlib.error as error:
-            problems.append(Problem(path, lines + 1, f"the gzip data is damaged near byte {read:,}: {error}"))
+            problems.append(LogProblem(path, lines + 1, f"the gzip data is damaged near byte {read:,}: {error}"))
             return
         lines += data.count(b"\n")
         yield data
@@ -107,11 +107,11 @@ def _unpacked(file: BinaryIO, path: str, problems: list[Problem]) -> Iterator[by
         first = rest or file.read(BLOCK)
         if unpack.eof and first:  # an archive may be several, one after another
             if not first.startswith(GZIP):
-                problems.append(Problem(path, lines + 1, f"what follows byte {read:,} is not gzip: it is left out"))
+                problems.append(LogProblem(path, lines + 1, f"what follows byte {read:,} is not gzip: it is left out"))
                 return
             unpack = zlib.decompressobj(wbits=31)
     if not unpack.eof:
-        problems.append(Problem(path, lines + 1, f"the gzip data ends in the middle, after byte {read:,}"))
+        problems.append(LogProblem(path, lines + 1, f"the gzip data ends in the middle, after byte {read:,}"))
 
 
 def _bounded(blocks: Iterator[bytes], path: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.logs.evidence import COUNTED
 from gpudiy.logs.parquet import read_parquet_table
-from gpudiy.logs.problem import LogError, Problem
+from gpudiy.logs.problem import LogError, LogProblem
 from gpudiy.logs.reading import Paths, read_file
 from gpudiy.logs.sources import find_logs, is_parquet
 
@@ -31,13 +31,13 @@ class ChipSummary:
     apart: int
 
 
-def summarise(paths: Paths, problems: list[Problem] | None = None) -> list[ChipSummary]:
+def summarise(paths: Paths, problems: list[LogProblem] | None = None) -> list[ChipSummary]:
     """A line a chip, in the order of their names; what is damaged is added to `problems`."""
     import pandas
 
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     named = {str(path) for path in given}
-    wrong: list[Problem] = [] if problems is None else problems
+    wrong: list[LogProblem] = [] if problems is None else problems
     parts = [part for path in find_logs(given) if (part := _frame(path, path in named, wrong)) is not None]
     if not parts:
         raise LogError("there is no whole record in these logs")
@@ -68,7 +68,7 @@ def summarise(paths: Paths, problems: list[Problem] | None = None) -> list[ChipS
     ]
 
 
-def _frame(path: str, named: bool, problems: list[Problem]) -> DataFrame | None:
+def _frame(path: str, named: bool, problems: list[LogProblem]) -> DataFrame | None:
     """The columns that are needed; None for a file of a directory that is no log."""
     import pandas
 
@@ -86,7 +86,7 @@ def _frame(path: str, named: bool, problems: list[Problem]) -> DataFrame | None:
     except LogError as error:
         if named:
             raise
-        problems.append(Problem(path, error.line or 0, f"{error.message}: it is left out"))
+        problems.append(LogProblem(path, error.line or 0, f"{error.message}: it is left out"))
         return None
     problems += wrong
     return pandas.DataFrame({name: columns[name] for name in NEEDED})

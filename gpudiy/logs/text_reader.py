@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiy.logs.columns import Columns, pairs_text
-from gpudiy.logs.problem import Problem
+from gpudiy.logs.problem import LogProblem
 from gpudiy.logs.record import Ending
 from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (
@@ -33,7 +33,7 @@ def looks_like_text_log(text: str) -> bool:
     return next(_starts("\n" + text), None) is not None or bool(split_surroundings(text)[1])
 
 
-def read_text(text: str, path: str) -> tuple[Columns, list[Problem]]:
+def read_text(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
     """The records of a text log, and what is damaged in it."""
     kept = text[: _cut_head(text)]
     whole = text.endswith("\n") and len(kept) == len(text)
@@ -44,7 +44,9 @@ def read_text(text: str, path: str) -> tuple[Columns, list[Problem]]:
     columns, problems = reader.read()
     if not whole and not reader.damaged_end:
         line = text.count("\n") + 1
-        problems.append(Problem(path, line, "the last line has no end, or a record only begins: the log is cut here"))
+        problems.append(
+            LogProblem(path, line, "the last line has no end, or a record only begins: the log is cut here")
+        )
     return columns, problems
 
 
@@ -73,7 +75,7 @@ class _Reader:
     text: str
     path: str
     rows: list[dict[str, Any]] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[LogProblem] = field(default_factory=list)
     seen: dict[tuple[str, str, str], int] = field(default_factory=dict)
     without_device: list[dict[str, Any]] = field(default_factory=list)  # results of this run that wait for it
     without_parameters: list[dict[str, Any]] = field(default_factory=list)
@@ -81,7 +83,7 @@ class _Reader:
     line: int = 0
     damaged_end: bool = False  # whether the last result is damaged
 
-    def read(self) -> tuple[Columns, list[Problem]]:
+    def read(self) -> tuple[Columns, list[LogProblem]]:
         starts = list(_starts(self.text))
         first = starts[0] if starts else len(self.text)
         leading, preamble = self._trailer(0, first)
@@ -114,7 +116,7 @@ class _Reader:
         key = (self.text[start:stop], trailer_text, preamble[1] if preamble else "")
         if key in self.seen:
             message = f"this record stands here twice: first on line {self.seen[key]}"
-            self.problems.append(Problem(self.path, line, message, test=row["test"]))
+            self.problems.append(LogProblem(self.path, line, message, test=row["test"]))
         else:
             self.seen[key] = line
             self.rows.append(row)
@@ -141,7 +143,7 @@ class _Reader:
         if preamble.row.get("text") and name != row["test"]:
             if not name.startswith((f"{row['test']}-", f"{row['test']}_")):
                 message = f"the test printed before this result is {name}: it is left out"
-                self.problems.append(Problem(self.path, line, message, test=row["test"]))
+                self.problems.append(LogProblem(self.path, line, message, test=row["test"]))
                 return
             row["test"] = name  # a name that was made unique afterwards
         row |= preamble.row
@@ -189,7 +191,7 @@ class _Reader:
             row |= {"ending": str(Ending.CRASHED), "reason": failure}
         else:
             message = "there is no result for this test: the log is cut"
-            self.problems.append(Problem(self.path, line, message, test=preamble.name))
+            self.problems.append(LogProblem(self.path, line, message, test=preamble.name))
             self._forget_run()
             return
         self.rows.append(row)
@@ -200,7 +202,7 @@ class _Reader:
         name = START.match(self.text, start)
         test = (name[1] or name[3]) if name else ""
         message = damage.message if place == line else f"{damage.message} (the record starts on line {line})"
-        self.problems.append(Problem(self.path, place, message, source, test))
+        self.problems.append(LogProblem(self.path, place, message, source, test))
         self._forget_run()
 
     def _forget_run(self) -> None:

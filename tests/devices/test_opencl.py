@@ -21,7 +21,7 @@ from gpudiy.harness.incantation_text import IncantationBook, incantation_of, nam
 from gpudiy.litmus import Test, content_hash, read_test
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.outcome import outcome_text
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.logs.record import Ending, Record
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import outcomes
@@ -86,7 +86,7 @@ def test_weak_outcomes_show(classic: dict[str, Test]) -> None:
     records = run([classic[name] for name in SEEN], iterations=50_000_000, until=parse_stop_rule("observed"))
     for record in records:
         check_sound(record)
-        assert decide_record(record).verdict is Verdict.OBSERVED, record
+        assert decide_record(record).sighting is Sighting.OBSERVED, record
 
 
 @pocl
@@ -120,7 +120,7 @@ def test_forbidden_outcomes_do_not_show_in_ten_million_iterations(classic: dict[
     for record in run(unseen(classic), iterations=10_000_000):
         check_sound(record)
         assert record.iterations >= 10_000_000
-        assert decide_record(record).verdict is Verdict.NOT_OBSERVED, record
+        assert decide_record(record).sighting is Sighting.NOT_OBSERVED, record
 
 
 @pocl
@@ -243,7 +243,7 @@ exists (0:r0=0 /\\ 1:r1=0)
         (never,) = runner.run([endless], RunSettings(2000, limit=4.0))
         (after,) = runner.run([classic["SB"]], RunSettings(2000))
     assert never.ending is Ending.TIMEOUT
-    assert decide_record(never).verdict is Verdict.FAILED
+    assert decide_record(never).sighting is Sighting.FAILED
     check_sound(after)
 
 

@@ -8,7 +8,7 @@ from fake_devices import fake_test
 from gpudiy.devices.opening import UnknownDevice, check_kind, kinds, list_devices, open_device, shown_names
 from gpudiy.devices.runner import run_tests
 from gpudiy.devices.settings import RunSettings
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 
 
 def test_every_listed_device_opens_under_its_name() -> None:
@@ -44,6 +44,6 @@ def test_a_simulated_run_is_the_same_for_the_same_seed_and_says_that_it_is_simul
     one, two = (run_tests(tests, "sim:kepler", RunSettings(100_000, seed=3)) for _ in range(2))
     assert [record.histogram for record in one] == [record.histogram for record in two]
     assert all(record.simulated and record.device == "sim:kepler" for record in one)
-    assert all(decide_record(record).verdict is Verdict.OBSERVED for record in one)
+    assert all(decide_record(record).sighting is Sighting.OBSERVED for record in one)
     (sequential,) = run_tests(tests[:1], "sim:sc", RunSettings(100_000, seed=3))
-    assert decide_record(sequential).verdict is Verdict.NOT_OBSERVED
+    assert decide_record(sequential).sighting is Sighting.NOT_OBSERVED

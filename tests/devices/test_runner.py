@@ -21,7 +21,7 @@ from gpudiy.devices.stop_rule import StopRule, parse_stop_rule
 from gpudiy.devices.worker import Worker, WorkerFailure
 from gpudiy.errors import InputError
 from gpudiy.litmus import content_hash
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.logs.record import Ending, Record
 
 SETTINGS = RunSettings(iterations=20_000)
@@ -55,7 +55,7 @@ def test_a_sound_run() -> None:
     assert record.hash == content_hash(fake_test("SB"))
     assert (record.device, record.chip, record.driver, record.seed) == ("fake", "fake chip", "1.0", 0)
     assert dict(record.options)["memory_stress"] == "true"
-    assert decide_record(record).verdict is Verdict.OBSERVED
+    assert decide_record(record).sighting is Sighting.OBSERVED
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_faults_are_survived_and_recorded(fault: str, ending: Ending, reason: st
     before, faulty, after = run("strong", fault, "SB")
     assert (faulty.test, faulty.ending) == (fault, ending)
     assert reason in faulty.reason
-    assert decide_record(faulty).verdict in (Verdict.FAILED, Verdict.NOT_RUNNABLE)
-    assert decide_record(before).verdict is Verdict.NOT_OBSERVED
-    assert decide_record(after).verdict is Verdict.OBSERVED
+    assert decide_record(faulty).sighting in (Sighting.FAILED, Sighting.NOT_RUNNABLE)
+    assert decide_record(before).sighting is Sighting.NOT_OBSERVED
+    assert decide_record(after).sighting is Sighting.OBSERVED
     assert after.iterations == 20_000
 
 
@@ -98,7 +98,7 @@ def test_a_device_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
     assert [record.ending for record in records] == [Ending.FINISHED] + 6 * [Ending.DEVICE_LOST]
     assert "did not come back: the card is gone" in records[2].reason
     assert "in 3 attempts" in records[-1].reason
-    assert all(decide_record(record).verdict is Verdict.FAILED for record in records[1:])
+    assert all(decide_record(record).sighting is Sighting.FAILED for record in records[1:])
 
 
 def test_a_device_that_is_gone_is_lost(tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     assert record.ending is Ending.STOPPED
     assert "time was up" in record.reason
     assert 0 < record.iterations == sum(entry.count for entry in record.histogram) < 10**7
-    assert decide_record(record).verdict is Verdict.NOT_OBSERVED
+    assert decide_record(record).sighting is Sighting.NOT_OBSERVED
 
 
 def test_a_run_that_saw_nothing_alive_is_dead() -> None:
     (record,) = run("strong-dead")
-    assert decide_record(record).verdict is Verdict.DEAD
+    assert decide_record(record).sighting is Sighting.DEAD
 
 
 @pytest.mark.parametrize(("text", "sightings"), [("observed", 1), ("25", 25), ("confidence", 8)])

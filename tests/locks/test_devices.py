@@ -13,7 +13,7 @@ from gpudiy.litmus import Test
 from gpudiy.locks.generation import lock_test
 from gpudiy.locks.question import Question
 from gpudiy.locks.source import read_lock
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 from locks.known import known, needs_compiler, plain_cases
 
 pytestmark = needs_compiler
@@ -39,7 +39,7 @@ def seen(name: str, device: str, iterations: int) -> dict[Question, int]:
     records = run_tests([found.test for found in made], device, RunSettings(iterations=iterations, seed=1), OPENER)
     counts: dict[Question, int] = {}
     for found, record in zip(made, records, strict=True):
-        assert decide_record(record).verdict in (Verdict.OBSERVED, Verdict.NOT_OBSERVED), record.reason
+        assert decide_record(record).sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED), record.reason
         counts[found.case.question] = counts.get(found.case.question, 0) + record.positive
     return counts
 
@@ -69,4 +69,4 @@ def test_on_this_processor() -> None:
 
 def _observed(tests: list[Test], seed: int) -> bool:
     records = run_tests(tests, "opencl", RunSettings(iterations=200_000, seed=seed), OPENER)
-    return any(decide_record(record).verdict is Verdict.OBSERVED for record in records)
+    return any(decide_record(record).sighting is Sighting.OBSERVED for record in records)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudiy.logs.decision import Verdict, decide_record
+from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
 
 ALIVE = Liveness(meetings=900, timeouts=3, overlaps=800, stress_accesses=10_000)
@@ -38,9 +38,9 @@ exists (0:r0=1)
 
 def test_sound_records_are_evidence() -> None:
     seen, none = decide_record(SEEN), decide_record(NONE_SEEN)
-    assert seen.verdict is Verdict.OBSERVED
+    assert seen.sighting is Sighting.OBSERVED
     assert seen.rate is not None and seen.rate.low < 0.01 < seen.rate.high
-    assert none.verdict is Verdict.NOT_OBSERVED
+    assert none.sighting is Sighting.NOT_OBSERVED
     assert none.bound == pytest.approx(0.003, rel=0.01)
 
 
@@ -49,21 +49,21 @@ def test_forall_is_observed_when_it_breaks() -> None:
     decision = decide_record(record)
     assert decision.rate is not None and decision.rate.sightings == 990
     kept = replace(record, positive=1000, negative=0, histogram=(OutcomeCount("0:r2=0; 1:r2=0;", 1000, weak=True),))
-    assert decide_record(kept).verdict is Verdict.NOT_OBSERVED
+    assert decide_record(kept).sighting is Sighting.NOT_OBSERVED
 
 
 @pytest.mark.parametrize("ending", [ending for ending in Ending if ending not in (Ending.FINISHED, Ending.STOPPED)])
 @pytest.mark.parametrize("record", [SEEN, NONE_SEEN])
 def test_what_failed_is_never_evidence(ending: Ending, record: Record) -> None:
     decision = decide_record(replace(record, ending=ending, reason="because"))
-    wanted = Verdict.NOT_RUNNABLE if ending is Ending.NOT_RUNNABLE else Verdict.FAILED
-    assert decision.verdict is wanted
+    wanted = Sighting.NOT_RUNNABLE if ending is Ending.NOT_RUNNABLE else Sighting.FAILED
+    assert decision.sighting is wanted
     assert "because" in decision.reason
 
 
 def test_what_was_stopped_counts() -> None:
-    assert decide_record(replace(SEEN, ending=Ending.STOPPED)).verdict is Verdict.OBSERVED
-    assert decide_record(replace(NONE_SEEN, ending=Ending.STOPPED)).verdict is Verdict.NOT_OBSERVED
+    assert decide_record(replace(SEEN, ending=Ending.STOPPED)).sighting is Sighting.OBSERVED
+    assert decide_record(replace(NONE_SEEN, ending=Ending.STOPPED)).sighting is Sighting.NOT_OBSERVED
 
 
 @pytest.mark.parametrize("record", [SEEN, NONE_SEEN])
@@ -80,16 +80,16 @@ def test_what_was_stopped_counts() -> None:
 )
 def test_the_gate_of_the_counts(record: Record, fault: dict[str, object], reason: str) -> None:
     decision = decide_record(replace(record, **fault))  # type: ignore[arg-type]
-    assert decision.verdict is Verdict.DEAD
+    assert decision.sighting is Sighting.DEAD
     assert reason in decision.reason
 
 
 @pytest.mark.parametrize("record", [SEEN, NONE_SEEN])
 def test_the_gate_of_optcheck(record: Record) -> None:
     decision = decide_record(replace(record, optcheck="optimised"))
-    assert decision.verdict is Verdict.FAILED
+    assert decision.sighting is Sighting.FAILED
     assert "optimised" in decision.reason
-    assert decide_record(replace(record, optcheck="")).verdict is not Verdict.FAILED
+    assert decide_record(replace(record, optcheck="")).sighting is not Sighting.FAILED
 
 
 @pytest.mark.parametrize(
@@ -104,9 +104,9 @@ def test_the_gate_of_optcheck(record: Record) -> None:
 )
 def test_the_gate_of_liveness(liveness: Liveness, reason: str) -> None:
     decision = decide_record(replace(NONE_SEEN, liveness=liveness))
-    assert decision.verdict is Verdict.DEAD
+    assert decision.sighting is Sighting.DEAD
     assert reason in decision.reason
-    assert decide_record(replace(SEEN, liveness=liveness)).verdict is Verdict.OBSERVED  # a sighting is a fact
+    assert decide_record(replace(SEEN, liveness=liveness)).sighting is Sighting.OBSERVED  # a sighting is a fact
 
 
 def test_liveness_that_suffices() -> None:
@@ -117,13 +117,13 @@ def test_liveness_that_suffices() -> None:
         Liveness(meetings=0, timeouts=1000, overlaps=500, stress_accesses=1),
         None,
     ):
-        assert decide_record(replace(NONE_SEEN, liveness=liveness)).verdict is Verdict.NOT_OBSERVED
+        assert decide_record(replace(NONE_SEEN, liveness=liveness)).sighting is Sighting.NOT_OBSERVED
     calm = replace(NONE_SEEN, options=(("memory_stress", "false"),), liveness=Liveness(meetings=1))
-    assert decide_record(calm).verdict is Verdict.NOT_OBSERVED
+    assert decide_record(calm).sighting is Sighting.NOT_OBSERVED
 
 
 def test_one_thread_has_nobody_to_meet() -> None:
     record = replace(NONE_SEEN, text=ALONE, liveness=Liveness(stress_accesses=1))
-    assert decide_record(record).verdict is Verdict.NOT_OBSERVED
-    assert decide_record(replace(record, text="")).verdict is Verdict.DEAD
-    assert decide_record(replace(record, text="nonsense")).verdict is Verdict.DEAD
+    assert decide_record(record).sighting is Sighting.NOT_OBSERVED
+    assert decide_record(replace(record, text="")).sighting is Sighting.DEAD
+    assert decide_record(replace(record, text="nonsense")).sighting is Sighting.DEAD

@@ -11,7 +11,7 @@ import pytest
 from gpudiy.cli import main
 from gpudiy.litmus import content_hash, print_test, read_test
 from gpudiy.logs import Record, load
-from gpudiy.logs.decision import Verdict
+from gpudiy.logs.decision import Sighting
 from gpudiy.logs.tables.tally import observations
 from gpudiy.shipped import shipped
 
@@ -85,7 +85,7 @@ def test_titan_is_weaker_than_gtx_750_wherever_both_have_counts() -> None:
     found = observations(record for name in FILES for record in records(name))
     both = [test for test in found.tests if {(test, "GTX Titan"), (test, "GTX 750")} <= found.tallies.keys()]
     seen = {
-        chip: {test for test in both if found.tallies[test, chip].verdict is Verdict.OBSERVED}
+        chip: {test for test in both if found.tallies[test, chip].sighting is Sighting.OBSERVED}
         for chip in ("GTX Titan", "GTX 750")
     }
     assert len(both) > 40 and seen["GTX 750"] < seen["GTX Titan"]

@@ -16,14 +16,14 @@ import pytest
 from gpudiy.cli import main
 from gpudiy.litmus import read_test
 from gpudiy.logs import Columns, Record, write_log
-from gpudiy.logs.decision import Verdict
+from gpudiy.logs.decision import Sighting
+from gpudiy.logs.html_report.judgement import judge, most_telling
+from gpudiy.logs.html_report.page import page_text
+from gpudiy.logs.html_report.payload import payload
+from gpudiy.logs.html_report.promises import promised, speaks_of
 from gpudiy.logs.record import Ending, OutcomeCount
-from gpudiy.logs.report.judgement import judge, most_telling
-from gpudiy.logs.report.page import page_text
-from gpudiy.logs.report.payload import payload
-from gpudiy.logs.report.promises import promised, speaks_of
 from gpudiy.logs.statistics import rate, zero_bound
-from gpudiy.logs.tables.tally import KnownChip, KnownTest, Observations, Tally, observations
+from gpudiy.logs.tables.tally import KnownChip, KnownTest, Observations, SightingTally, observations
 from gpudiy.shipped import shipped
 
 if TYPE_CHECKING:
@@ -363,8 +363,8 @@ def test_many_tests_and_chips_keep_few_elements(page: Page, tmp_path: Path) -> N
         found.tests[f"T{number}"] = KnownTest(f"T{number}")
         for chip in range(MANY_CHIPS):
             count = random.choice((0, 0, random.randrange(1000)))
-            verdict = Verdict.OBSERVED if count else Verdict.NOT_OBSERVED
-            found.tallies[f"T{number}", f"chip {chip}"] = Tally(count, 1000, 1, verdicts={verdict: 1})
+            sighting = Sighting.OBSERVED if count else Sighting.NOT_OBSERVED
+            found.tallies[f"T{number}", f"chip {chip}"] = SightingTally(count, 1000, 1, verdicts={sighting: 1})
     found.chips = {f"chip {chip}": KnownChip(f"chip {chip}") for chip in range(MANY_CHIPS)}
     write_page(tmp_path / "r.html", found)
     visit(page, tmp_path / "r.html")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from gpudiy.logs.tables.table import Row, Table, cell_of, notes_for
+from gpudiy.logs.tables.table import Table, TableRow, cell_of, notes_for
 from gpudiy.logs.tables.tally import Observations, natural
 
 SWITCH_LETTERS = "mbsr"
@@ -14,7 +14,7 @@ NOTHING = "\u2013"  # a dash
 INCANTATION_NOTE = "Incantations: m memory stress, b bank conflicts, s synchronisation, r randomisation; \u2013 none."
 
 
-class Kind(StrEnum):
+class TableKind(StrEnum):
     FLAT = "flat"
     GRID = "grid"
     INCANTATIONS = "incantations"
@@ -23,7 +23,7 @@ class Kind(StrEnum):
 def flat_table(found: Observations, tests: Sequence[str], chips: Sequence[str], absolute: bool = False) -> Table:
     """A row for each test, a column for each chip."""
     rows = tuple(
-        Row((test,), tuple(cell_of(found.tallies.get((test, chip)), absolute) for chip in chips)) for test in tests
+        TableRow((test,), tuple(cell_of(found.tallies.get((test, chip)), absolute) for chip in chips)) for test in tests
     )
     return Table("Observations", ("test",), tuple(chips), rows, notes=notes_for(rows, absolute))
 
@@ -49,7 +49,7 @@ def grid_tables(found: Observations, tests: Sequence[str], chips: Sequence[str],
 def incantation_table(found: Observations, tests: Sequence[str], chips: Sequence[str], absolute: bool = False) -> Table:
     """A row for each chip and test, a column for each of the sixteen ways to set the four switches."""
     rows = tuple(
-        Row((chip, test), tuple(cell_of(found.incantations.get((test, chip, n)), absolute) for n in range(16)))
+        TableRow((chip, test), tuple(cell_of(found.incantations.get((test, chip, n)), absolute) for n in range(16)))
         for chip in chips
         for test in tests
         if any((test, chip, number) in found.incantations for number in range(16))
@@ -71,7 +71,7 @@ def _grid(
     across = sorted({column for _, column in places}, key=_strength)
     shown = [chip for chip in chips if any((test, chip) in found.tallies for test in places.values())]
     rows = tuple(
-        Row(
+        TableRow(
             (row,),
             tuple(
                 cell_of(found.tallies.get((places.get((row, column), ""), chip)), absolute)

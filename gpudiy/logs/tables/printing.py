@@ -29,7 +29,7 @@ PREAMBLE = r"""\documentclass{article}
 """
 
 
-class Form(StrEnum):
+class TableFormat(StrEnum):
     TEXT = "text"
     HTML = "html"
     LATEX = "latex"
@@ -39,8 +39,8 @@ class Form(StrEnum):
 
 
 SUFFIXES = {
-    ".html": Form.HTML, ".htm": Form.HTML, ".tex": Form.LATEX, ".md": Form.MARKDOWN, ".csv": Form.CSV,
-    ".json": Form.JSON, ".jsonl": Form.JSON, ".txt": Form.TEXT,
+    ".html": TableFormat.HTML, ".htm": TableFormat.HTML, ".tex": TableFormat.LATEX, ".md": TableFormat.MARKDOWN,
+    ".csv": TableFormat.CSV, ".json": TableFormat.JSON, ".jsonl": TableFormat.JSON, ".txt": TableFormat.TEXT,
 }  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def json_text(tables: Sequence[Table]) -> str:
                 column: {
                     "text": cell.text,
                     "number": _rounded(cell.number),
-                    "verdict": cell.verdict,
+                    "verdict": cell.sighting,
                     "counts": cell.title,
                 }
                 for column, cell in zip(columns, row.cells, strict=True)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from gpudiy.errors import InputError, near_name
-from gpudiy.logs.decision import Verdict
+from gpudiy.logs.decision import Sighting
 from gpudiy.logs.tables.tally import Observations, natural
 
 
@@ -15,7 +15,7 @@ class SelectionError(InputError):
     """A name that nothing answers to."""
 
 
-class Order(StrEnum):
+class RowOrder(StrEnum):
     NAME = "name"
     RATE = "rate"  # the highest rate on any chip first
     LOG = "log"  # as they come in the logs
@@ -38,15 +38,15 @@ def select(names: Iterable[str], patterns: Sequence[str], what: str) -> list[str
 
 
 def selected_tests(
-    found: Observations, chips: Sequence[str], patterns: Sequence[str], order: Order, weak_only: bool = False
+    found: Observations, chips: Sequence[str], patterns: Sequence[str], order: RowOrder, weak_only: bool = False
 ) -> list[str]:
     """The tests that patterns choose, in order; with `weak_only` those observed on one of the chips."""
     tests = select(found.tests, patterns, "test")
     if weak_only:
         tests = [test for test in tests if any(_observed(found, test, chip) for chip in chips)]
-    if order is Order.NAME:
+    if order is RowOrder.NAME:
         return sorted(tests, key=natural)
-    if order is Order.RATE:
+    if order is RowOrder.RATE:
         return sorted(tests, key=lambda test: (-_highest(found, test, chips), natural(test)))
     return tests
 
@@ -61,7 +61,7 @@ def selected_chips(found: Observations, patterns: Sequence[str]) -> list[str]:
 
 def _observed(found: Observations, test: str, chip: str) -> bool:
     tally = found.tallies.get((test, chip))
-    return tally is not None and tally.verdict is Verdict.OBSERVED
+    return tally is not None and tally.sighting is Sighting.OBSERVED
 
 
 def _highest(found: Observations, test: str, chips: Sequence[str]) -> float:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log10
 
-from gpudiy.logs.decision import Verdict
-from gpudiy.logs.tables.tally import Tally
+from gpudiy.logs.decision import Sighting
+from gpudiy.logs.tables.tally import SightingTally
 
 LOWEST_HEAT, FAINTEST = 1e-6, 0.06  # the rate from which on a cell has colour, and how much that is
-WORDS = {Verdict.DEAD: "dead", Verdict.FAILED: "failed", Verdict.NOT_RUNNABLE: "n/a"}
+WORDS = {Sighting.DEAD: "dead", Sighting.FAILED: "failed", Sighting.NOT_RUNNABLE: "n/a"}
 MEANINGS = {
-    Verdict.DEAD: "dead: the harness showed no sign of life, so its zero says nothing",
-    Verdict.FAILED: "failed: the run broke off, or optcheck found that what ran is not the test",
-    Verdict.NOT_RUNNABLE: "n/a: the device cannot run this test as it is meant",
+    Sighting.DEAD: "dead: the harness showed no sign of life, so its zero says nothing",
+    Sighting.FAILED: "failed: the run broke off, or optcheck found that what ran is not the test",
+    Sighting.NOT_RUNNABLE: "n/a: the device cannot run this test as it is meant",
 }
 
 
@@ -26,11 +26,11 @@ class Cell:
     weak: bool = False
     heat: float = 0.0
     title: str = ""
-    verdict: Verdict | None = None
+    sighting: Sighting | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
 
@@ -42,7 +42,7 @@ class Table:
     title: str
     corner: tuple[str, ...]
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     groups: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -52,17 +52,17 @@ class Table:
         return frozenset(sum(span for _, span in self.groups[:place]) for place in range(len(self.groups)))
 
 
-def cell_of(tally: Tally | None, absolute: bool = False) -> Cell:
+def cell_of(tally: SightingTally | None, absolute: bool = False) -> Cell:
     """A tally as a cell: what was seen in 100,000 iterations, or in all there were."""
     if tally is None:
         return Cell()
-    verdict = tally.verdict
-    if tally.rate is None or verdict not in (Verdict.OBSERVED, Verdict.NOT_OBSERVED):
-        return Cell(WORDS[verdict], title="; ".join(tally.reasons), verdict=verdict)
+    sighting = tally.sighting
+    if tally.rate is None or sighting not in (Sighting.OBSERVED, Sighting.NOT_OBSERVED):
+        return Cell(WORDS[sighting], title="; ".join(tally.reasons), sighting=sighting)
     number = float(tally.sightings) if absolute else tally.rate * 100_000
     text = f"{tally.sightings}" if absolute else per_100k(tally.sightings, tally.iterations)
     title = f"{tally.sightings:,} of {tally.iterations:,}"
-    return Cell(text, number, tally.sightings > 0, heat_of(tally.rate), title, verdict)
+    return Cell(text, number, tally.sightings > 0, heat_of(tally.rate), title, sighting)
 
 
 def per_100k(sightings: int, iterations: int) -> str:
@@ -81,12 +81,12 @@ def heat_of(rate: float) -> float:
     return max(FAINTEST, min(1.0, 1 - log10(rate) / log10(LOWEST_HEAT)))
 
 
-def notes_for(rows: tuple[Row, ...], absolute: bool) -> tuple[str, ...]:
+def notes_for(rows: tuple[TableRow, ...], absolute: bool) -> tuple[str, ...]:
     """How the cells are to be read, with a line for each unusual word among them."""
     unit = "Sightings of the weak outcome" + ("." if absolute else " in 100,000 iterations.")
-    used = {cell.verdict for row in rows for cell in row.cells}
+    used = {cell.sighting for row in rows for cell in row.cells}
     blank = any(not cell.text for row in rows for cell in row.cells)
     return (
-        unit, *(meaning for verdict, meaning in MEANINGS.items() if verdict in used),
+        unit, *(meaning for sighting, meaning in MEANINGS.items() if sighting in used),
         *(("empty: no record",) if blank else ()),
     )  # fmt: skip

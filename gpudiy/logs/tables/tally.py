@@ -1,4 +1,4 @@
-"""`Tally`: what all records of one test on one chip say together, and the tests and chips of a set of records."""
+"""`SightingTally`: what all records of one test on one chip say together; the tests and chips of a set of records."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from enum import StrEnum
 
 from gpudiy.logs.chips import chips_of
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import Verdict, sightings_of, verdict_of
+from gpudiy.logs.decision import Sighting, count_sightings, sighting_of
 from gpudiy.logs.matching import match_tests
 from gpudiy.logs.record import Record
 from gpudiy.logs.switches import incantation_column
 
-EVIDENCE = (Verdict.OBSERVED, Verdict.NOT_OBSERVED)
+EVIDENCE = (Sighting.OBSERVED, Sighting.NOT_OBSERVED)
 
 
 class Combination(StrEnum):
@@ -25,36 +25,36 @@ class Combination(StrEnum):
 
 
 @dataclass(slots=True)
-class Tally:
+class SightingTally:
     """Sightings in iterations, over all records that are evidence; the others are only counted, with their reasons."""
 
     sightings: int = 0
     iterations: int = 0
     records: int = 0
     outcomes: dict[str, list[int]] = field(default_factory=dict)  # outcome: count, and 1 if it is weak
-    verdicts: dict[Verdict, int] = field(default_factory=dict)
+    records_by_sighting: dict[Sighting, int] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
 
     @property
-    def verdict(self) -> Verdict:
+    def sighting(self) -> Sighting:
         """Observed if any record observed it, not observed if any could have, else why nothing can be said."""
-        return next(verdict for verdict in Verdict if verdict in self.verdicts)
+        return next(sighting for sighting in Sighting if sighting in self.records_by_sighting)
 
     @property
     def rate(self) -> float | None:
         return self.sightings / self.iterations if self.iterations else None
 
-    def add(self, record: Record, verdict: Verdict, reason: str = "") -> None:
+    def add(self, record: Record, sighting: Sighting, reason: str = "") -> None:
         self.records += 1
         if record.source and record.source not in self.sources:
             self.sources.append(record.source)
-        self.verdicts[verdict] = self.verdicts.get(verdict, 0) + 1
-        if verdict not in EVIDENCE:
+        self.records_by_sighting[sighting] = self.records_by_sighting.get(sighting, 0) + 1
+        if sighting not in EVIDENCE:
             if reason not in self.reasons:
                 self.reasons.append(reason)
             return
-        self.sightings += sightings_of(record)
+        self.sightings += count_sightings(record)
         self.iterations += record.iterations
         for entry in record.histogram:
             held = self.outcomes.setdefault(entry.outcome, [0, int(entry.weak)])
@@ -101,8 +101,8 @@ class Observations:
 
     tests: dict[str, KnownTest] = field(default_factory=dict)
     chips: dict[str, KnownChip] = field(default_factory=dict)
-    tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
-    incantations: dict[tuple[str, str, int], Tally] = field(default_factory=dict)
+    tallies: dict[tuple[str, str], SightingTally] = field(default_factory=dict)
+    incantations: dict[tuple[str, str, int], SightingTally] = field(default_factory=dict)
     excerpts: dict[tuple[str, str], str] = field(default_factory=dict)  # of optcheck
     records: int = 0
     clashes: tuple[str, ...] = ()  # names that stand for different tests
@@ -113,11 +113,11 @@ class Observations:
         if held is None or (record.text and not held.text):
             self.tests[test] = KnownTest(test, record.hash, record.text, record.condition)
         self.chips.setdefault(chip, KnownChip(chip)).add(record)
-        verdict, reason = verdict_of(record)
-        _add(self.tallies.setdefault((test, chip), Tally()), record, verdict, reason, combination)
+        sighting, reason = sighting_of(record)
+        _add(self.tallies.setdefault((test, chip), SightingTally()), record, sighting, reason, combination)
         published = incantation_column(record.options)
         if published is not None:
-            self.incantations.setdefault((test, chip, published - 1), Tally()).add(record, verdict, reason)
+            self.incantations.setdefault((test, chip, published - 1), SightingTally()).add(record, sighting, reason)
         if record.optcheck_text or record.optcheck:
             self.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
 
@@ -143,12 +143,12 @@ def _chip_name(name: str, simulated: bool) -> str:
     return f"{name} (simulated)" if simulated and "simulated" not in name.lower() else name
 
 
-def _add(tally: Tally, record: Record, verdict: Verdict, reason: str, combination: Combination) -> None:
-    if combination is Combination.BEST and tally.iterations and verdict in EVIDENCE:
-        if sightings_of(record) * tally.iterations <= tally.sightings * record.iterations:
+def _add(tally: SightingTally, record: Record, sighting: Sighting, reason: str, combination: Combination) -> None:
+    if combination is Combination.BEST and tally.iterations and sighting in EVIDENCE:
+        if count_sightings(record) * tally.iterations <= tally.sightings * record.iterations:
             tally.records += 1
             return
         tally.sightings = tally.iterations = 0
         tally.outcomes = {}
-        tally.verdicts.pop(Verdict.NOT_OBSERVED, None)
-    tally.add(record, verdict, reason)
+        tally.records_by_sighting.pop(Sighting.NOT_OBSERVED, None)
+    tally.add(record, sighting, reason)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpudiy.logs.report.payload import packed
+from gpudiy.logs.html_report.payload import packed
 from gpudiy.logs.tables.heat import css
 
 TEMPLATES = Path(__file__).parent / "templates"

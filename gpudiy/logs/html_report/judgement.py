@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpudiy.litmus import LitmusError, Test, read_test
-from gpudiy.logs.decision import Verdict as Decided
-from gpudiy.logs.report.promises import speaks_of
+from gpudiy.logs.decision import Sighting
+from gpudiy.logs.html_report.promises import speaks_of
 from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.explained_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
@@ -89,7 +89,7 @@ def most_telling(found: Observations, tests: Sequence[str], chips: Sequence[str]
 
 
 def _telling(found: Observations, test: str, chips: Sequence[str]) -> int:
-    seen = {found.tallies[test, chip].verdict for chip in chips if (test, chip) in found.tallies}
-    if Decided.OBSERVED not in seen:
+    seen = {found.tallies[test, chip].sighting for chip in chips if (test, chip) in found.tallies}
+    if Sighting.OBSERVED not in seen:
         return 2
-    return 0 if Decided.NOT_OBSERVED in seen else 1
+    return 0 if Sighting.NOT_OBSERVED in seen else 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.errors import MissingTool
 from gpudiy.files import whole_file
-from gpudiy.logs.decision import Verdict
+from gpudiy.logs.decision import Sighting
 from gpudiy.logs.tables.heat import LIGHT, colour, step_of
 from gpudiy.logs.tables.kinds import switch_letters
 from gpudiy.logs.tables.table import LOWEST_HEAT, heat_of
@@ -106,9 +106,9 @@ def _cell_colour(found: Observations, test: str, chip: str) -> str:
     tally = found.tallies.get((test, chip))
     if tally is None:
         return "#ffffff"
-    if tally.verdict is Verdict.OBSERVED:
+    if tally.sighting is Sighting.OBSERVED:
         return colour(step_of(heat_of(tally.rate or 0.0)))[0]
-    return ZERO if tally.verdict is Verdict.NOT_OBSERVED else NO_EVIDENCE
+    return ZERO if tally.sighting is Sighting.NOT_OBSERVED else NO_EVIDENCE
 
 
 def _plain(text: str) -> str:

@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gpudiy import __version__
-from gpudiy.logs.decision import Verdict
-from gpudiy.logs.report.judgement import NO_TEXT, Judgement
-from gpudiy.logs.report.promises import ABOUT, promised
+from gpudiy.logs.decision import Sighting
+from gpudiy.logs.html_report.judgement import NO_TEXT, Judgement
+from gpudiy.logs.html_report.promises import ABOUT, promised
 from gpudiy.logs.statistics import CONFIDENCE
 from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
 from gpudiy.logs.tables.tally import Observations
 
 STATES = {  # 0: no record
-    Verdict.OBSERVED: 1, Verdict.NOT_OBSERVED: 2, Verdict.DEAD: 3, Verdict.FAILED: 4, Verdict.NOT_RUNNABLE: 5,
+    Sighting.OBSERVED: 1, Sighting.NOT_OBSERVED: 2, Sighting.DEAD: 3, Sighting.FAILED: 4, Sighting.NOT_RUNNABLE: 5,
 }  # fmt: skip
 SHOWN_SOURCES = 20  # of a cell
 
@@ -108,7 +108,7 @@ def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], text
         outcomes.append(list(order.values()))
         for column, tally in enumerate(tallies):
             cell = row * len(chips) + column
-            states.append(str(0 if tally is None else STATES[tally.verdict]))
+            states.append(str(0 if tally is None else STATES[tally.sighting]))
             sightings.append(0 if tally is None else tally.sightings)
             iterations.append(0 if tally is None else tally.iterations)
             steps.append("0" if tally is None else f"{step_of(heat_of(tally.rate or 0.0)):x}")
