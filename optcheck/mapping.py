@@ -132,7 +132,8 @@ def fence_word(instruction: SassInstruction) -> tuple[str, ...]:
             return ("BAR.ARV" if "ARV" in modifiers else "BAR.SYNC",)
         case "FENCE":
             return ("FENCE.VIEW.ASYNC",)
-    return ()
+        case _:
+            return ()
 
 
 def barrier_number(instruction: SassInstruction) -> int | None:

@@ -178,7 +178,8 @@ class Values:
                 return (node[1],)
             case "address":
                 return tuple(node[2:])
-        return self.choices.get(value, ())
+            case _:
+                return self.choices.get(value, ())
 
     # Values, each made once.
 

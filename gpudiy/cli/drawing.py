@@ -10,7 +10,20 @@ from rich.text import Text
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.condition_text import expression_text
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.instruction import Atomic, Barrier, Fence, Instruction, Label, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    ProxyFence,
+    Reduce,
+    SetPredicate,
+    Store,
+)
 from gpudiy.litmus.instruction_text import instruction_text, number_text
 from gpudiy.litmus.memory_map import MappedVariable
 from gpudiy.litmus.scope_tree import Placement
@@ -63,7 +76,8 @@ def _style(instruction: Instruction) -> str:
             return "bold yellow"
         case Label():
             return "bold"
-    return ""
+        case Alu() | SetPredicate() | Branch():
+            return ""
 
 
 def _tree(test: Test) -> Iterator[Text]:

@@ -21,6 +21,8 @@ from gpudiy.litmus.instruction import (
     Label,
     Load,
     Operand,
+    ProxyFence,
+    Reduce,
     Register,
     SetPredicate,
     Store,
@@ -115,7 +117,8 @@ def _words(instruction: Instruction, end: int) -> str:
             return f"Branch {end}"
         case Barrier(mode=mode, instance=instance):
             return f"Barrier {mode} {instance}"
-    raise ValueError(f"no test is generated with {instruction}")
+        case Reduce() | ProxyFence() | Label():
+            raise ValueError(f"no test is generated with {instruction}")
 
 
 def _access(access: Access) -> str:

@@ -17,6 +17,7 @@ from gpudiy.litmus.instruction import (
     AluOperation,
     Atomic,
     AtomicOperation,
+    Barrier,
     Branch,
     Comparison,
     Fence,
@@ -146,7 +147,8 @@ def _obstacle(instruction: Instruction) -> str | None:
             return "OpenCL has no scope .cluster"
         case ProxyFence():
             return "OpenCL has no fence.proxy"
-    return None
+        case Fence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return None
 
 
 def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
@@ -221,7 +223,8 @@ class _Writer:
                 return [f"goto {self._label(target)};"]
             case Label(name=name):
                 return [f"{self._label(name)}:;"]
-        raise ValueError(f"{instruction} has no meaning in C11: see obstacle()")
+            case ProxyFence() | Barrier():
+                raise ValueError(f"{instruction} has no meaning in C11: see obstacle()")
 
     def _access(self, index: int, instruction: MemoryInstruction) -> list[str]:
         access = instruction.access
@@ -238,7 +241,8 @@ class _Writer:
                 if strength is None:
                     return [f"VOLATILE_STORE({place}, {value});"]
                 return [f"STORE({place}, {value}, {', '.join(strength)});"]
-        return self._atomic(instruction, place, strength or ("relaxed", "gpu"))
+            case Atomic() | Reduce():
+                return self._atomic(instruction, place, strength or ("relaxed", "gpu"))
 
     def _atomic(self, instruction: Atomic | Reduce, place: str, strength: tuple[str, str]) -> list[str]:
         type = instruction.access.type

@@ -84,4 +84,5 @@ def _binary(operation: str, left: int, right: int) -> int:
             return left | right
         case "xor":
             return left ^ right
-    raise AssertionError(operation)
+        case _:
+            raise AssertionError(operation)

@@ -46,6 +46,7 @@ from gpudiy.litmus.instruction import (
     address_of,
     destination_of,
     guard_of,
+    operand_type,
     operands_of,
 )
 from gpudiy.litmus.memory_map import MappedVariable
@@ -301,16 +302,17 @@ class _ThreadContent:
         address = address_of(instruction)
         if address is not None:
             tokens += ["@", *self._operand(address)]
+        type = operand_type(instruction)
         for operand in operands_of(instruction):
-            tokens += self._operand(operand, _operand_bits(instruction))
+            tokens += self._operand(operand, 64 if type is None else type.bits)
         return tokens
 
     def _words(self, instruction: Instruction) -> str:
         match instruction:
             case Load(access=access) | Store(access=access):
-                return f"{type(instruction).__name__} {_access(access)}"
+                return f"{instruction.__class__.__name__} {_access(access)}"
             case Atomic(operation=operation, access=access) | Reduce(operation=operation, access=access):
-                return f"{type(instruction).__name__} {operation} {_access(access)}"
+                return f"{instruction.__class__.__name__} {operation} {_access(access)}"
             case Fence(kind=kind, scope=scope):
                 return f"Fence {kind} {scope.word}"
             case ProxyFence(kind=kind):
@@ -340,18 +342,6 @@ class _ThreadContent:
 
     def _register(self, register: Register) -> str:
         return f"r{self.numbers.setdefault(register.name, len(self.numbers))}"
-
-
-def _operand_bits(instruction: Instruction) -> int:
-    """The width of the literals of an instruction; a count, of a shift or at a barrier, is never negative."""
-    match instruction:
-        case Store() | Atomic() | Reduce():
-            return instruction.access.type.bits
-        case Alu():
-            return (instruction.source_type or instruction.type).bits
-        case SetPredicate():
-            return instruction.type.bits
-    return 64
 
 
 def _access(access: Access) -> str:

@@ -9,12 +9,18 @@ from gpudiy.litmus.instruction import (
     Address,
     Alu,
     Atomic,
+    Barrier,
+    Branch,
+    Fence,
     Instruction,
+    Label,
     Load,
     MemoryInstruction,
     Operand,
+    ProxyFence,
     Reduce,
     Register,
+    SetPredicate,
     Store,
     Variable,
     address_of,
@@ -120,6 +126,8 @@ def _spread(test: Test, registers: list[dict[str, Targets]]) -> None:
                         add((number, instruction.destination.name), memory.get(variable, NOTHING))
                     for source in operands_of(instruction):
                         add((None, variable), value(held, source))
+            case Fence() | ProxyFence() | Barrier() | SetPredicate() | Branch() | Label():
+                pass  # no address goes through these
 
 
 def _readers(test: Test) -> dict[Place, dict[tuple[int, Instruction], None]]:

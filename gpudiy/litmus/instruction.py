@@ -239,9 +239,11 @@ def guard_of(instruction: Instruction) -> Guard | None:
 
 def destination_of(instruction: Instruction) -> Register | None:
     """The register the instruction writes."""
-    if isinstance(instruction, (Load, Atomic, Alu, SetPredicate)):
-        return instruction.destination
-    return None
+    match instruction:
+        case Load() | Atomic() | Alu() | SetPredicate():
+            return instruction.destination
+        case Store() | Reduce() | Fence() | ProxyFence() | Barrier() | Branch() | Label():
+            return None
 
 
 def operands_of(instruction: Instruction) -> tuple[Operand, ...]:
@@ -251,15 +253,49 @@ def operands_of(instruction: Instruction) -> tuple[Operand, ...]:
             return (instruction.source,)
         case Atomic() | Reduce() | Alu() | SetPredicate():
             return instruction.sources
-        case Barrier(count=None):
-            return (instruction.identifier,)
-        case Barrier(count=count) if count is not None:
-            return (instruction.identifier, count)
-    return ()
+        case Barrier(identifier=identifier, count=count):
+            return (identifier,) if count is None else (identifier, count)
+        case Load() | Fence() | ProxyFence() | Branch() | Label():
+            return ()
 
 
 def address_of(instruction: Instruction) -> Address | None:
     """The address a memory instruction touches."""
-    if isinstance(instruction, (Load, Store, Atomic, Reduce)):
-        return instruction.address
-    return None
+    match instruction:
+        case Load() | Store() | Atomic() | Reduce():
+            return instruction.address
+        case Fence() | ProxyFence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return None
+
+
+def access_of(instruction: Instruction) -> Access | None:
+    """How a memory instruction touches memory."""
+    match instruction:
+        case Load() | Store() | Atomic() | Reduce():
+            return instruction.access
+        case Fence() | ProxyFence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return None
+
+
+def scope_of(instruction: Instruction) -> Scope | None:
+    """The scope that memory models see."""
+    match instruction:
+        case Load() | Store() | Atomic() | Reduce():
+            return instruction.access.effective_scope
+        case Fence():
+            return instruction.scope
+        case ProxyFence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return None
+
+
+def operand_type(instruction: Instruction) -> ScalarType | None:
+    """The type of the values the instruction takes; None for counts, which are never negative, and for nothing."""
+    match instruction:
+        case Store() | Atomic() | Reduce():
+            return instruction.access.type
+        case Alu():
+            return instruction.source_type or instruction.type
+        case SetPredicate():
+            return instruction.type
+        case Load() | Fence() | ProxyFence() | Barrier() | Branch() | Label():
+            return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
-from gpudiy.litmus.condition import AddressOf, And, Expression, FinalRegister, Implies, Not, Or, comparisons
+from gpudiy.litmus.condition import AddressOf, And, Compare, Expression, FinalRegister, Implies, Not, Or, comparisons
 from gpudiy.litmus.condition_text import expression_text, term_text
 from gpudiy.litmus.instruction import (
     Address,
@@ -97,7 +97,8 @@ def _has_other_connectives(expression: Expression) -> bool:
             return _has_other_connectives(inner)
         case And(parts=parts) | Or(parts=parts):
             return any(map(_has_other_connectives, parts))
-    return False
+        case Compare():
+            return False
 
 
 def _headers(test: Test) -> Iterator[str]:

@@ -28,19 +28,15 @@ from gpudiy.litmus.condition import (
 from gpudiy.litmus.errors import InvalidTest, Place
 from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
     Branch,
     Comparison,
     Instruction,
     Label,
     Load,
     MemoryInstruction,
-    Reduce,
     Register,
-    SetPredicate,
-    Store,
     Variable,
+    operand_type,
     operands_of,
 )
 from gpudiy.litmus.instruction_validity import check_instruction
@@ -229,15 +225,9 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
 
 def _check_address_width(instruction: Instruction, operand: Variable, spaces: Spaces, place: Place) -> None:
     """An address that is a value must fit the type of the instruction."""
-    match instruction:
-        case Store() | Atomic() | Reduce():
-            type = instruction.access.type
-        case Alu():
-            type = instruction.source_type or instruction.type
-        case SetPredicate():
-            type = instruction.type
-        case _:
-            return
+    type = operand_type(instruction)
+    if type is None:
+        return
     if not _holds_address(type, spaces[operand.name]):
         raise InvalidTest(f"type mismatch: the address of {operand.name} needs .b64, this is .{type}", place)
 

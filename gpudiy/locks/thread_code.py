@@ -15,7 +15,19 @@ from gpudiy.litmus.opcode import build_instruction
 from gpudiy.litmus.test import RegisterDeclaration
 from gpudiy.locks.lock import Lock, Turn
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, Path, Step
-from gpudiy.locks.value import Comparing, Computed, Given, Number, Read, Value, opaque_in, rebuilt
+from gpudiy.locks.value import (
+    Comparing,
+    Computed,
+    Given,
+    Joined,
+    Number,
+    Opaque,
+    Place,
+    Read,
+    Value,
+    opaque_in,
+    rebuilt,
+)
 
 INVERTED = {Comparison.EQ: Comparison.NE, Comparison.LT: Comparison.GE, Comparison.GT: Comparison.LE}
 SIGNED = ("ld", "st")
@@ -136,6 +148,8 @@ class _Writer:
                 self._add(".".join(step.opcode), self._guard(step), step.position)
             case DecisionStep():
                 self._decide(index, step)
+            case HoleStep():
+                raise AssertionError("the critical section is written by _hole")
 
     def _guard(self, step: Step) -> str | None:
         return None if step.guard is None else self.guards[step.guard]
@@ -200,11 +214,15 @@ class _Writer:
                 return self.held[number]
             case Computed():
                 return self._compute(value, step)
+            case Place() | Given() | Comparing() | Joined() | Opaque():
+                raise self._unsupported(value, step)
+
+    def _unsupported(self, value: Value, step: AccessStep | DecisionStep) -> Exception:
         opaque = opaque_in(value)
         program = self.lock.program
         if opaque is not None:
-            raise program.error_at(opaque.position, f"unsupported instruction `{opaque.opcode}` in a lock")
-        raise program.error_at(step.position, "unsupported: this lock stores an address")
+            return program.error_at(opaque.position, f"unsupported instruction `{opaque.opcode}` in a lock")
+        return program.error_at(step.position, "unsupported: this lock stores an address")
 
     def _compute(self, value: Computed, step: AccessStep | DecisionStep) -> str:
         if value not in self.computed:

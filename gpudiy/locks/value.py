@@ -147,7 +147,8 @@ def negated(predicate: Value) -> Value:
             )
         case Joined(every=every, parts=(one, other)):
             return Joined(not every, (negated(one), negated(other)))
-    return predicate
+        case Place() | Given() | Read() | Computed() | Opaque():
+            return predicate
 
 
 def joined(every: bool, one: Value, other: Value) -> Value:
@@ -171,7 +172,8 @@ def rebuilt(value: Value, change: Callable[[Value], Value]) -> Value:
             return joined(every, rebuilt(one, change), rebuilt(other, change))
         case Place():
             return Place(value.variable, rebuilt(value.offset, change))
-    return change(value)
+        case Number() | Given() | Read() | Opaque():
+            return change(value)
 
 
 def reads_of(value: Value) -> frozenset[int]:
@@ -187,7 +189,8 @@ def reads_of(value: Value) -> frozenset[int]:
             return reads_of(one) | reads_of(other)
         case Place(offset=offset):
             return reads_of(offset)
-    return frozenset()
+        case Number() | Given():
+            return frozenset()
 
 
 def opaque_in(value: Value) -> Opaque | None:
@@ -201,4 +204,5 @@ def opaque_in(value: Value) -> Opaque | None:
             return opaque_in(left) or opaque_in(right)
         case Joined(parts=(one, other)):
             return opaque_in(one) or opaque_in(other)
-    return None
+        case Number() | Place() | Given() | Read():
+            return None

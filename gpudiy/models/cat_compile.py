@@ -128,7 +128,8 @@ class _Compiler:
             case Call(function=function, arguments=arguments):
                 inside = [self.functions[function].body] if function in self.functions else []
                 return max(self.stage_of(part) for part in (*arguments, *inside))
-        return Stage.EVENTS
+            case Empty():
+                return Stage.EVENTS
 
     def check(self, check: Check) -> None:
         value = self.value(check.expression, {})

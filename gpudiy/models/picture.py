@@ -8,7 +8,22 @@ from dataclasses import dataclass
 
 from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import Atomic, Barrier, Fence, FenceKind, Instruction, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    FenceKind,
+    Instruction,
+    Label,
+    Load,
+    ProxyFence,
+    Reduce,
+    SetPredicate,
+    Store,
+    access_of,
+)
 from gpudiy.litmus.instruction_text import instruction_text, number_text
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.models.algebra import Algebra
@@ -101,8 +116,11 @@ def label_of(event: Event) -> str:
         case Barrier(mode=mode):
             count = "" if event.count is None else f",{event.count}"
             return f"B.{mode} {event.meeting[1]}{count}"
-    place = "" if event.variable == event.location else f" (at {event.location})"
-    return f"{event.kind}{_attributes(event.instruction)} {event.variable}={_value_text(event.value)}{place}"
+        case Load() | Store() | Atomic() | Reduce() | None:
+            place = "" if event.variable == event.location else f" (at {event.location})"
+            return f"{event.kind}{_attributes(event.instruction)} {event.variable}={_value_text(event.value)}{place}"
+        case Alu() | SetPredicate() | Branch() | Label():
+            raise AssertionError(f"{event.instruction} makes no event")
 
 
 def to_json(picture: Picture) -> str:
@@ -254,10 +272,8 @@ def _header(tree: ScopeTree, thread: int) -> str:
 
 
 def _attributes(instruction: Instruction | None) -> str:
-    match instruction:
-        case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
-            return "".join(f".{word}" for word in _words(access))
-    return ""
+    access = None if instruction is None else access_of(instruction)
+    return "" if access is None else "".join(f".{word}" for word in _words(access))
 
 
 def _words(access: Access) -> Iterator[str]:

@@ -9,7 +9,22 @@ from itertools import combinations
 
 from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.condition import Value
-from gpudiy.litmus.instruction import Atomic, Barrier, BarrierMode, Fence, FenceKind, Load, ProxyFence, Reduce, Store
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Barrier,
+    BarrierMode,
+    Branch,
+    Fence,
+    FenceKind,
+    Label,
+    Load,
+    ProxyFence,
+    Reduce,
+    SetPredicate,
+    Store,
+)
+from gpudiy.litmus.instruction import scope_of as instruction_scope
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
@@ -181,12 +196,8 @@ RELATIONS: dict[str, Callable[[Skeleton], int]] = {
 
 
 def scope_of(event: Event) -> Scope | None:
-    match event.instruction:
-        case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
-            return access.effective_scope
-        case Fence(scope=scope):
-            return scope
-    return None
+    """The scope of an event; an initial write has none."""
+    return None if event.instruction is None else instruction_scope(event.instruction)
 
 
 def set_names(event: Event) -> list[str]:
@@ -216,6 +227,8 @@ def set_names(event: Event) -> list[str]:
             names.append({"sc": "SC", "acq_rel": "ACQ_REL", "acquire": "ACQ", "release": "REL"}[kind])
         case ProxyFence(kind=kind):
             names += [PROXY_FENCE_SETS[kind]] if kind in PROXY_FENCE_SETS else []
+        case Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            pass
     return names
 
 

@@ -282,7 +282,8 @@ def _svg_shape(shape: _Shape) -> str:
             line = f' stroke="{shape.stroke}" stroke-width="{shape.width}"' if shape.stroke else ""
             place = f'x="{box.left:.1f}" y="{box.top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
             return f'<rect {shape.role} {place} rx="{shape.radius}" fill="{shape.fill}"{line}/>'
-        case _Line(points=(first, *others)):
+        case _Line(points=points):
+            first, *others = points
             curve = f"M{_numbers(*first)} C{' '.join(_numbers(*point) for point in others)}"
             dashes = f' stroke-dasharray="{_numbers(*shape.dashes)}"' if shape.dashes else ""
             return (

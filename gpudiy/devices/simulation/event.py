@@ -7,15 +7,14 @@ from enum import Enum
 
 from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import (
-    Atomic,
     Barrier,
     BarrierMode,
     Fence,
     FenceKind,
     Instruction,
-    Load,
     Reduce,
-    Store,
+    access_of,
+    scope_of,
 )
 
 RELEASING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.RELEASE)
@@ -57,19 +56,12 @@ class SimulatedEvent:
 
     @property
     def order(self) -> Order:
-        match self.instruction:
-            case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
-                return access.order
-        return Order.WEAK
+        access = access_of(self.instruction)
+        return Order.WEAK if access is None else access.order
 
     @property
     def scope(self) -> Scope | None:
-        match self.instruction:
-            case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
-                return access.effective_scope
-            case Fence(scope=scope):
-                return scope
-        return None
+        return scope_of(self.instruction)
 
     @property
     def strong(self) -> bool:

@@ -9,15 +9,19 @@ from itertools import pairwise
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.dependencies import thread_dependencies
 from gpudiy.litmus.instruction import (
+    Alu,
     Atomic,
     Barrier,
+    Branch,
     Fence,
     FenceKind,
     Instruction,
+    Label,
     Load,
     MemoryInstruction,
     ProxyFence,
     Reduce,
+    SetPredicate,
     Store,
 )  # fmt: skip
 from gpudiy.litmus.test import Test, Thread
@@ -122,7 +126,8 @@ def _fence(instruction: Instruction) -> str:
             return f"fence.proxy.{kind}"
         case Barrier():
             return "bar"
-    return ""
+        case Load() | Store() | Atomic() | Reduce() | Alu() | SetPredicate() | Branch() | Label():
+            return ""
 
 
 def _dependency(thread: Thread, first: int, last: int) -> str:
