@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 import time
-from multiprocessing import Pool
 
-from gpudiy.litmus.content import content_hash
 from gpudiy.locks.generation import cases, lock_test
-from gpudiy.locks.judgement import Judge, Task, decided
+from gpudiy.locks.judgement import LIMIT as DECIDE_LIMIT
+from gpudiy.locks.judgement import Judge
 from gpudiy.locks.source import library_names, load_lock
+from gpudiy.models.deciding import HowToDecide, decide_pairs
+from gpudiy.models.library import load_model
 
 MODELS = ("ptx-6.0", "ptx-asplos15")
 LIMIT = 60.0  # seconds
@@ -25,23 +26,20 @@ def main() -> int:
     locks = [load_lock(name) for name in library_names()]
     read = time.perf_counter() - start
     judge = Judge(MODELS)
-    with Pool(2) as pool:
-        findings = judge.judge_all(locks, lambda tasks: pool.imap_unordered(decided, tasks, chunksize=8))
-        whole = time.perf_counter() - start
-        print(f"{len(locks)} locks read, compiled and followed in {read:.1f} s")
-        print(f"{len(findings):,} answers from {len(judge.said):,} distinct tests in {whole:.1f} s on two cores; "
-              f"{LIMIT / whole:.1f} times as fast as the {LIMIT:.0f} s that are wanted")  # fmt: skip
-        sample = [lock for lock in locks if lock.name in SAMPLE]
-        start = time.perf_counter()
-        Judge(MODELS).judge_all(sample, lambda tasks: pool.imap_unordered(decided, tasks, chunksize=8))
-        shared = time.perf_counter() - start
-        tests = [made.test for lock in sample for case in cases(lock) if (made := lock_test(case)) is not None]
-        tasks = [
-            Task((f"{content_hash(test)}{number}", m), test, m) for number, test in enumerate(tests) for m in MODELS
-        ]
-        start = time.perf_counter()
-        list(pool.imap_unordered(decided, tasks, chunksize=8))
-        alone = time.perf_counter() - start
+    findings = judge.judge_all(locks, jobs=2)
+    whole = time.perf_counter() - start
+    print(f"{len(locks)} locks read, compiled and followed in {read:.1f} s")
+    print(f"{len(findings):,} answers from {len(judge.verdicts):,} distinct tests in {whole:.1f} s on two cores; "
+          f"{LIMIT / whole:.1f} times as fast as the {LIMIT:.0f} s that are expected")  # fmt: skip
+    sample = [lock for lock in locks if lock.name in SAMPLE]
+    start = time.perf_counter()
+    Judge(MODELS).judge_all(sample, jobs=2)
+    shared = time.perf_counter() - start
+    tests = [made.test for lock in sample for case in cases(lock) if (made := lock_test(case)) is not None]
+    pairs = [(test, load_model(model)) for test in tests for model in MODELS]
+    start = time.perf_counter()
+    list(decide_pairs(pairs, HowToDecide(limit=DECIDE_LIMIT), 2, executions=False))
+    alone = time.perf_counter() - start
     print(f"each distinct test once: {alone / shared:.1f} times as fast as every setting by itself")
     return int(whole > LIMIT)
 

@@ -77,7 +77,8 @@ def main() -> int:
     tests = family()
     print(f"{len(tests)} tests of four threads, one core, CPU time, model compilation included")
     for name in model_names():
-        library._compiled.cache_clear()
+        library._read_model.cache_clear()
+        library.compiled_model.cache_clear()
         verdicts = len(tests) / timed(lambda name=name: [decide(test, load_model(name)) for test in tests])  # type: ignore[misc]
         every = len(tests) / timed(lambda name=name: [outcomes(test, load_model(name)) for test in tests])  # type: ignore[misc]
         line = f"{name:<26}{verdicts:7,.0f} verdicts/s {every:7,.0f} tests/s with all outcomes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 
-from gpudiy.logs.conformance import Conformance, Finding
+from gpudiy.logs.conformance import Breach, Conformance
 from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.logs.record import Record
 
@@ -14,7 +14,7 @@ PRINTABLE = dict.fromkeys(range(32), " ") | {9: "\t", 10: "\n", 13: "\r"}  # XML
 
 def junit_text(name: str, records: Sequence[Record], conformances: Mapping[str, Conformance]) -> str:
     """Forbidden outcomes are failures, runs that failed or a dead harness errors, what cannot be run there skipped."""
-    findings: dict[tuple[str, str], list[tuple[str, Finding]]] = {}
+    findings: dict[tuple[str, str], list[tuple[str, Breach]]] = {}
     for model, conformance in conformances.items():
         for finding in conformance.findings:
             findings.setdefault((finding.test, finding.chip), []).append((model, finding))
@@ -29,7 +29,7 @@ def junit_text(name: str, records: Sequence[Record], conformances: Mapping[str, 
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[str, Finding]]) -> None:
+def _case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[str, Breach]]) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=record.device, name=_clean(record.test), time=f"{record.seconds:.3f}"
     )

@@ -11,8 +11,9 @@ from gpudiy.campaign.unit import ROUND, Unit, groups
 from gpudiy.harness.incantation_text import IncantationBook
 from gpudiy.logs.decision import EVIDENCE, count_sightings
 from gpudiy.logs.record import Record
+from gpudiy.models.verdict import Answer
 
-Verdicts = Mapping[str, Mapping[str, str]]  # by hash of the test, then by model
+Verdicts = Mapping[str, Mapping[str, Answer]]  # by hash of the test, then by model
 
 
 @dataclass(slots=True)
@@ -75,6 +76,6 @@ def units_of_round(
     return units
 
 
-def _possible(verdicts: Mapping[str, str]) -> bool:
+def _possible(verdicts: Mapping[str, Answer]) -> bool:
     """Whether the outcome may be seen, as far as the models say."""
-    return not verdicts or any(verdict != "forbidden" for verdict in verdicts.values())
+    return not verdicts or any(verdict is not Answer.FORBIDDEN for verdict in verdicts.values())

@@ -183,7 +183,7 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
     from gpudiy.campaign.records import finished_records
     from gpudiy.files import write_whole
     from gpudiy.logs.columns import Columns
-    from gpudiy.logs.conformance import Answer, conform
+    from gpudiy.logs.conformance import Agreement, conform
     from gpudiy.models.library import load_model
 
     plan = campaign.plan
@@ -191,7 +191,7 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
     columns = Columns.of(records)
     found = {name: conform(columns, load_model(name), limit=float(plan.models.limit)) for name in plan.models.names}
     for name, conformance in found.items():
-        forbidden = conformance.count(Answer.FORBIDDEN)
+        forbidden = conformance.count(Agreement.FORBIDDEN)
         print(f"{name}: {len(conformance.judged):,} tests judged, {forbidden:,} observed but forbidden")
         for finding in conformance.findings:
             print(f"  {finding.test} on {finding.chip}: {finding.outcome} {finding.count:,} times")

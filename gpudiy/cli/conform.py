@@ -13,7 +13,7 @@ from gpudiy.errors import counted
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
-    from gpudiy.logs.conformance import Conformance, Finding
+    from gpudiy.logs.conformance import Breach, Conformance
 
 EPILOG = """\
 Every outcome of every histogram is held against all outcomes that the model allows. One that it forbids is a finding:
@@ -45,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.logs.conformance import Answer, conform
+    from gpudiy.logs.conformance import Agreement, conform
     from gpudiy.models.library import load_model
 
     model = load_model(arguments.model)
@@ -59,7 +59,7 @@ def run(arguments: Namespace) -> int:
         print(json.dumps(_as_json(found, model.name, [problem.as_json() for problem in log.problems]), indent=2))
     else:
         _show(found, model.name, arguments.most)
-    if found.count(Answer.FORBIDDEN):
+    if found.count(Agreement.FORBIDDEN):
         return 1
     return 0 if found.judged else 2
 
@@ -71,19 +71,19 @@ def _tests(paths: list[str]) -> dict[str, Test]:
 
 
 def _show(found: Conformance, model: str, most: int) -> None:
-    from gpudiy.logs.conformance import Answer
+    from gpudiy.logs.conformance import Agreement
 
     for finding in found.findings[:most]:
         _show_finding(finding, model)
     if len(found.findings) > most:
         print(f"… and {len(found.findings) - most:,} more findings\n")
-    for answer in Answer:
+    for answer in Agreement:
         print(f"{answer:<30}{found.count(answer):>9,}")
     for reason, number in found.apart.most_common():
         print(f"set apart: {counted(number, 'record')}, {reason}")
-    never = [entry for entry in found.judged if entry.answer is Answer.NEVER]
+    never = [entry for entry in found.judged if entry.answer is Agreement.NEVER]
     if never:
-        print(f"\n{Answer.NEVER}:")
+        print(f"\n{Agreement.NEVER}:")
         width = max(len(entry.test) for entry in never[:most])
         for entry in never[:most]:
             print(f"  {entry.test:<{width}}  {entry.chip}  0/{entry.iterations:,}")
@@ -93,7 +93,7 @@ def _show(found: Conformance, model: str, most: int) -> None:
         say("error: no record could be judged")
 
 
-def _show_finding(finding: Finding, model: str) -> None:
+def _show_finding(finding: Breach, model: str) -> None:
     why = " and ".join(finding.checks) or "every model: no run of the threads ends so"
     print(f"{finding.place}: {finding.test} on {finding.chip}: observed {finding.count:,}/{finding.iterations:,}")
     print(f"  {finding.outcome}\n  forbidden by {model}: {why}")
@@ -103,11 +103,11 @@ def _show_finding(finding: Finding, model: str) -> None:
 def _as_json(found: Conformance, model: str, problems: list[dict[str, object]]) -> dict[str, Any]:
     from dataclasses import asdict
 
-    from gpudiy.logs.conformance import Answer
+    from gpudiy.logs.conformance import Agreement
 
     return {
         "model": model,
-        "counts": {str(answer): found.count(answer) for answer in Answer},
+        "counts": {str(answer): found.count(answer) for answer in Agreement},
         "findings": [asdict(finding) for finding in found.findings],
         "tests": [asdict(entry) for entry in found.judged],
         "apart": dict(found.apart),

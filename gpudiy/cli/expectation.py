@@ -9,15 +9,17 @@ from pathlib import Path
 from gpudiy.cli.progress import say
 from gpudiy.errors import InputError
 from gpudiy.files import read_text
-from gpudiy.models.judging import Answer
+from gpudiy.models.deciding import DecidedTest
+from gpudiy.models.verdict import Answer
+from gpudiy.models.verdict_row import VerdictRow
 
 PASS = {"1": True, "0": False, "pass": True, "fail": False}
-VERDICTS = ("allowed", "forbidden")
+VERDICTS = (Answer.ALLOWED, Answer.FORBIDDEN)
 
 
 @dataclass(slots=True)
 class Expectations:
-    """Rows `test or file,value`: 1 or 0 (the condition holds or not), allowed or forbidden; or a column a model."""
+    """Rows `test or file,value`: 1 or 0 (the condition holds or not), allowed or forbidden; or one column per model."""
 
     path: str
     models: tuple[str, ...]  # of the columns, if the file has a header
@@ -46,22 +48,20 @@ class Expectations:
             raise InputError("there is no expectation in this file", path=path)
         return Expectations(path, models, rows)
 
-    def expects(self, answer: Answer) -> bool:
-        return self._key(answer) is not None
+    def expects(self, decided: DecidedTest) -> bool:
+        return self._key(decided) is not None
 
-    def compare(self, answer: Answer) -> str | None:
+    def compare(self, decided: DecidedTest) -> str | None:
         """What is not as expected; None if all is, or nothing is expected of this test."""
-        key = self._key(answer)
+        key = self._key(decided)
         if key is None:
             return None
         self.met.add(key)
         problems = []
         for index, value in enumerate(self.rows[key]):
-            for model in [self.models[index]] if self.models else list(answer.verdicts):
-                if model in answer.verdicts and not self._agrees(answer, model, value):
-                    problems.append(
-                        f"{answer.file}: {answer.test} is {answer.verdicts[model]} by {model}, expected {value}"
-                    )
+            for row in decided.rows:
+                if (not self.models or row.model == self.models[index]) and not _agrees(row, value):
+                    problems.append(f"{decided.file}: {row.test} is {row.verdict} by {row.model}, expected {value}")
         self.differed += bool(problems)
         self.agreed += not problems
         return "\n".join(problems) or None
@@ -73,15 +73,14 @@ class Expectations:
         say(f"{self.agreed} as expected, {self.differed} not{unasked}")
         return 2 if not self.met else 1 if self.differed else 0
 
-    def _key(self, answer: Answer) -> str | None:
-        parts = Path(answer.file).parts
+    def _key(self, decided: DecidedTest) -> str | None:
+        parts = Path(decided.file).parts
         for start in range(len(parts)):
             if str(Path(*parts[start:])) in self.rows:
                 return str(Path(*parts[start:]))
-        return answer.test if answer.test in self.rows else None
+        name = decided.rows[0].test
+        return name if name in self.rows else None
 
-    @staticmethod
-    def _agrees(answer: Answer, model: str, value: str) -> bool:
-        if value in PASS:
-            return answer.holds.get(model) == PASS[value]
-        return answer.verdicts[model] == value
+
+def _agrees(row: VerdictRow, value: str) -> bool:
+    return row.holds == PASS[value] if value in PASS else row.verdict == value

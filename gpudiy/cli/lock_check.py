@@ -13,9 +13,9 @@ from gpudiy.cli.run import seed_number
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from gpudiy.locks.judgement import Finding, Key, Said, Task
+    from gpudiy.locks.judgement import Finding
 
 EPILOG = """\
 Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space:
@@ -64,7 +64,9 @@ def run(arguments: Namespace) -> int:
     for device in devices:
         check_kind(device)
     locks = [load_lock(name, reading_of(arguments)) for name in names]
-    findings = Judge(models).judge_all(locks, lambda tasks: _decided(tasks, arguments.jobs, arguments.quiet))
+    findings = Judge(models).judge_all(
+        locks, arguments.jobs, lambda keys: progress(keys, "tests decided", arguments.quiet)
+    )
     experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
     print_answers(locks, models, findings, experiment, arguments.json)
     if arguments.witness:
@@ -74,30 +76,14 @@ def run(arguments: Namespace) -> int:
 
 def exit_code(findings: Sequence[Finding], seen: bool, failed: bool) -> int:
     """Wrong is wrong, whatever else could not be found out."""
-    from gpudiy.locks.judgement import Word
+    from gpudiy.models.verdict import Answer
 
-    words = {finding.said.word for finding in findings}
-    if Word.ALLOWED in words or seen:
+    answers = {finding.verdict.answer for finding in findings}
+    if Answer.ALLOWED in answers or seen:
         return WRONG
-    if Word.UNDECIDED in words or failed:
+    if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED} or failed:
         return FAILED
-    return NO_MEANING if Word.UNSUPPORTED in words else 0
-
-
-def _decided(tasks: Sequence[Task], jobs: int, quiet: bool) -> Iterator[tuple[Key, Said]]:
-    from gpudiy.locks.judgement import decided
-
-    if jobs == 1 or len(tasks) < 2 * jobs:
-        yield from map(decided, progress(tasks, "tests decided", quiet))
-        return
-    from multiprocessing import Pool
-
-    from gpudiy.cli.model import leave_interrupts_to_the_parent
-
-    with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
-        results = pool.imap_unordered(decided, tasks, chunksize=max(1, min(8, len(tasks) // (4 * jobs))))
-        for _, answer in zip(progress(tasks, "tests decided", quiet), results, strict=True):
-            yield answer
+    return NO_MEANING if Answer.NOT_SUPPORTED in answers else 0
 
 
 def _draw(folder: Path, suffix: str, findings: Sequence[Finding], models: tuple[str, ...]) -> None:

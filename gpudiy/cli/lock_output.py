@@ -7,15 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpudiy.cli.lock_devices import Experiment, summary
-from gpudiy.locks.judgement import Finding, Word
+from gpudiy.locks.judgement import Finding
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.locks.remarks import remarks
 from gpudiy.locks.witness import LockWitness, listing, marked_source, simplest, witness
 from gpudiy.logs.decision import count_sightings
 from gpudiy.models.library import load_model
+from gpudiy.models.verdict import Answer
 
-WORST = (Word.ALLOWED, Word.UNDECIDED, Word.UNSUPPORTED, Word.FORBIDDEN)
+WORST = (Answer.ALLOWED, Answer.OUT_OF_TIME, Answer.BOUNDED, Answer.NOT_SUPPORTED, Answer.FORBIDDEN)
 
 
 def print_answers(
@@ -57,21 +58,21 @@ def _print_table(rows: list[list[str]]) -> None:
 
 
 def _cell(findings: Sequence[Finding]) -> str:
-    words = Counter(finding.said.word for finding in findings)
-    worst = next((word for word in WORST if words[word]), None)
+    answers = Counter(finding.verdict.answer for finding in findings)
+    worst = next((answer for answer in WORST if answers[answer]), None)
     if worst is None:
         return "not asked"
-    return str(worst) if words[worst] == len(findings) else f"{worst} {words[worst]} of {len(findings)}"
+    return str(worst) if answers[worst] == len(findings) else f"{worst} {answers[worst]} of {len(findings)}"
 
 
 def _verdict(lock: Lock, model: str, findings: Sequence[Finding]) -> str:
     own = [finding for finding in findings if finding.model == model]
-    wrong = list(dict.fromkeys(f.case.question for f in own if f.said.word is Word.ALLOWED))
-    unsure = next((f for f in own if f.said.word in (Word.UNSUPPORTED, Word.UNDECIDED)), None)
+    wrong = list(dict.fromkeys(f.case.question for f in own if f.verdict.allowed))
+    unsure = next((f for f in own if f.verdict.undecided), None)
     if wrong:
         return f"{lock.name} is wrong by {model}: {', '.join(wrong)}"
     if unsure is not None:
-        return f"{lock.name}: no answer by {model}: {unsure.said.reason}"
+        return f"{lock.name}: no answer by {model}: {unsure.verdict.reason}"
     return f"{lock.name} is right by {model}: no outcome in question is allowed"
 
 
@@ -112,16 +113,16 @@ def _print_many(
 
 
 def _short_verdict(findings: Sequence[Finding]) -> str:
-    words = {finding.said.word for finding in findings}
-    if Word.ALLOWED in words:
+    answers = {finding.verdict.answer for finding in findings}
+    if Answer.ALLOWED in answers:
         return "wrong"
-    return next((str(word) for word in WORST[1:3] if word in words), "right")
+    return next((str(answer) for answer in WORST if answer.undecided and answer in answers), "right")
 
 
 def _print_json(lock: Lock, findings: Sequence[Finding], experiment: Experiment) -> None:
     for finding in findings:
-        print(json.dumps({**_place(finding), "model": finding.model, "verdict": finding.said.word,
-                          "reason": finding.said.reason}))  # fmt: skip
+        print(json.dumps({**_place(finding), "model": finding.model, "verdict": finding.verdict.answer,
+                          "reason": finding.verdict.reason}))  # fmt: skip
     for run in experiment.runs:
         if run.case.lock is lock:
             record = run.record

@@ -9,10 +9,8 @@ from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gpudiy.cli.expectation import Expectations
-    from gpudiy.models.judging import Answer
+    from gpudiy.models.deciding import DecidedTest
 
 EPILOG = """\
 A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends so. For forall it
@@ -62,8 +60,9 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.verdict_output import printer_for
     from gpudiy.errors import InputError
     from gpudiy.litmus.sources import find_sources
-    from gpudiy.models.judging import Judge
+    from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
     from gpudiy.models.library import load_model
+    from gpudiy.models.verdict import Engine
 
     names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
     if not names:
@@ -76,54 +75,41 @@ def run(arguments: Namespace) -> int:
         from gpudiy.cli.witnessing import draw
 
         return draw(sources, names, arguments.witness, arguments.unroll)
-    judge = Judge(
-        tuple(names), arguments.engine, arguments.unroll, arguments.limit,
-        "outcomes" if arguments.all_outcomes else "explain" if arguments.explain else "verdict",
-    )  # fmt: skip
+    how = HowToDecide(Engine(arguments.engine), arguments.unroll, arguments.limit, arguments.all_outcomes)
+    decider = FileDecider(tuple(names), how, arguments.explain)
     printer = printer_for(arguments, names)
     code = bounded = 0
-    for answers in _answers(judge, sources, arguments.jobs, arguments.quiet):
-        for answer in answers:
-            printer.show(answer)
-            code = max(code, _code(answer, expected))
-            bounded += answer.bounded
+    found = decide_files(sources, decider, arguments.jobs)
+    for _, tests in zip(progress(sources, "files decided", arguments.quiet), found, strict=True):
+        for decided in tests:
+            printer.show(decided)
+            code = max(code, _code(decided, expected, arguments.limit))
+            bounded += any(row.bounded for row in decided.rows)
     printer.finish()
     if bounded:
-        tests = "1 test has" if bounded == 1 else f"{bounded:,} tests have"
-        say(f"note: {tests} loops that may go round more than {arguments.unroll} times; --unroll looks further")
+        tests_have = "1 test has" if bounded == 1 else f"{bounded:,} tests have"
+        say(f"note: {tests_have} loops that may go round more than {arguments.unroll} times; --unroll looks further")
     return code if expected is None else max(code, expected.finish())
 
 
-def _answers(judge: object, sources: list[str], jobs: int, quiet: bool) -> Iterator[list[Answer]]:
-    from gpudiy.models.judging import Judge
+def _code(decided: DecidedTest, expected: Expectations | None, limit: float | None) -> int:
+    """The exit code that a test asks for; what went wrong is printed."""
+    from gpudiy.models.verdict import Answer
 
-    assert isinstance(judge, Judge)
-    if jobs == 1 or len(sources) == 1:
-        yield from map(judge, progress(sources, "files decided", quiet))
-        return
-    from multiprocessing import Pool
-
-    with Pool(jobs, initializer=leave_interrupts_to_the_parent) as pool:
-        results = pool.imap(judge, sources, chunksize=max(1, min(16, len(sources) // (4 * jobs))))
-        for _, answers in zip(progress(sources, "files decided", quiet), results, strict=True):
-            yield answers
-
-
-def leave_interrupts_to_the_parent() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _code(answer: Answer, expected: Expectations | None) -> int:
-    if answer.error is not None:
-        say(answer.error)
-        if expected is not None and answer.test and not expected.expects(answer):
+    if decided.error:
+        say(decided.error)
+        return 2
+    undecided = [row for row in decided.rows if row.verdict.undecided]
+    for row in undecided:
+        if row.verdict is Answer.OUT_OF_TIME:
+            say(f"{decided.file}: {row.test} is undecided by {row.model} after {limit:g} s")
+        else:
+            say(f"{decided.file}: error: {row.test}: {row.reason}")
+    if undecided:
+        if expected is not None and not expected.expects(decided):
             return 0  # nothing is expected of this test
-        return 3 if answer.undecided else 2
-    if expected is None:
-        return 0
-    problem = expected.compare(answer)
+        return 3 if any(row.verdict is Answer.OUT_OF_TIME for row in undecided) else 2
+    problem = None if expected is None else expected.compare(decided)
     if problem is not None:
         say(problem)
     return 0 if problem is None else 1

@@ -51,7 +51,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.models.library import load_model
-    from gpudiy.models.trace import Undecidable
     from gpudiy.models.verdict import decide
 
     if arguments.output is not None:
@@ -60,13 +59,9 @@ def run(arguments: Namespace) -> int:
     tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
     found = 0
     for test in stream_progress(tests, "tests compared", arguments.quiet):
-        try:
-            verdicts = [decide(test, model) for model in models]
-        except Undecidable:
-            continue
-        if verdicts[0].allowed != verdicts[1].allowed:
+        first, second = sorted((decide(test, model) for model in models), key=lambda verdict: not verdict.allowed)
+        if first.allowed and second.forbidden:
             found += 1
-            first, second = verdicts if verdicts[0].allowed else verdicts[::-1]
             (_print_json if arguments.json else _show)(test, first, second)
             if arguments.output is not None:
                 _write(test, (first, second), Path(arguments.output))

@@ -7,12 +7,10 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.numbers import positive
-from gpudiy.errors import InputError
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
     from gpudiy.models.minimal import Repair
-    from gpudiy.models.model import Model
 
 EPILOG = """\
 Fences can be added between accesses, orders and scopes of accesses made stronger. Each answer is minimal: weaken any
@@ -40,6 +38,7 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.printer import print_test
     from gpudiy.litmus.sources import find_sources, load_tests
     from gpudiy.models.library import load_model, model_names
+    from gpudiy.models.minimal import minimal_repairs
 
     code = 0
     paths, name = arguments.paths, arguments.models
@@ -48,7 +47,7 @@ def run(arguments: Namespace) -> int:
     model = load_model(name)
     for source in find_sources(paths):
         for test in load_tests(source):
-            repairs = _repairs(test, model, arguments.unroll)
+            repairs = minimal_repairs(test, model, unroll=arguments.unroll)
             code = code if repairs else 1
             if arguments.json:
                 _print_json(test, model.name, repairs[: arguments.most])
@@ -63,16 +62,6 @@ def run(arguments: Namespace) -> int:
                 if arguments.print_test:
                     print(print_test(repair.test))
     return code
-
-
-def _repairs(test: Test, model: Model, unroll: int) -> list[Repair]:
-    from gpudiy.models.minimal import minimal_repairs
-    from gpudiy.models.trace import Undecidable
-
-    try:
-        return minimal_repairs(test, model, unroll=unroll)
-    except Undecidable as problem:
-        raise InputError(str(problem), path=test.name) from None
 
 
 def _print_json(test: Test, model: str, repairs: list[Repair]) -> None:

@@ -103,30 +103,18 @@ def _judgements(
 
 
 def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: bool) -> Iterator[Judgement]:
-    from gpudiy.logs.html_report.judgement import judge
+    from gpudiy.processes import map_in_processes
 
-    if jobs == 1:
-        for text, models, picture in progress(work, "tests decided", quiet):
-            yield judge(text, models, picture)
-        return
-    from multiprocessing import Pool
-
-    with Pool(jobs, initializer=_leave_interrupts_to_the_parent) as pool:
-        results = pool.imap(_judge_one, work, chunksize=8)
-        for _, judgement in zip(progress(work, "tests decided", quiet), results, strict=True):
-            yield judgement
+    for _, judgement in zip(
+        progress(work, "tests decided", quiet), map_in_processes(_judge_one, work, jobs), strict=True
+    ):
+        yield judgement
 
 
 def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> Judgement:
     from gpudiy.logs.html_report.judgement import judge
 
     return judge(*work)
-
-
-def _leave_interrupts_to_the_parent() -> None:
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _write_plots(found: Observations, tests: list[str], chips: list[str], folder: str) -> int:

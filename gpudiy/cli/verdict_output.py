@@ -8,11 +8,12 @@ import sys
 from argparse import Namespace
 from typing import Protocol
 
-from gpudiy.models.judging import Answer
+from gpudiy.models.deciding import DecidedTest
+from gpudiy.models.verdict import Answer
 
 
 class Printer(Protocol):
-    def show(self, answer: Answer) -> None: ...
+    def show(self, decided: DecidedTest) -> None: ...
 
     def finish(self) -> None: ...
 
@@ -26,7 +27,7 @@ def printer_for(arguments: Namespace, models: list[str]) -> Printer:
 
 
 class _Table:
-    """A line a test, a column a model; widths grow with what was seen so far."""
+    """One line per test, one column per model; widths grow with what was seen so far."""
 
     def __init__(self, models: list[str]) -> None:
         self.models = models
@@ -34,18 +35,18 @@ class _Table:
         self.counts = dict.fromkeys(models, 0)
         self.tests = 0
 
-    def show(self, answer: Answer) -> None:
-        if not answer.verdicts:
+    def show(self, decided: DecidedTest) -> None:
+        if not decided.rows:
             return
+        name = decided.rows[0].test
         if not self.tests:
-            self.width = max(24, len(answer.test) + 2)
+            self.width = max(24, len(name) + 2)
             print(f"{'test':<{self.width}}" + "".join(f"{model:<{_column(model)}}" for model in self.models).rstrip())
         self.tests += 1
-        words = [answer.verdicts.get(model, "") for model in self.models]
-        for model, word in zip(self.models, words, strict=True):
-            self.counts[model] += word == "allowed"
-        cells = "".join(f"{word:<{_column(model)}}" for model, word in zip(self.models, words, strict=True))
-        name = answer.test if len(answer.test) < self.width - 1 else f"{answer.test}  "
+        for row in decided.rows:
+            self.counts[row.model] += row.verdict is Answer.ALLOWED
+        cells = "".join(f"{row.verdict:<{_column(row.model)}}" for row in decided.rows)
+        name = name if len(name) < self.width - 1 else f"{name}  "
         print(f"{name:<{self.width}}{cells}".rstrip())
 
     def finish(self) -> None:
@@ -55,41 +56,41 @@ class _Table:
 
 
 def _column(model: str) -> int:
-    return max(len(model), len("unsupported")) + 2
+    return max(len(model), len(Answer.NOT_SUPPORTED)) + 2
 
 
 class _Texts:
     def __init__(self, models: list[str]) -> None:
         self.models = models
 
-    def show(self, answer: Answer) -> None:
-        for model in self.models:
-            if model in answer.texts:
+    def show(self, decided: DecidedTest) -> None:
+        for row in decided.rows:
+            if row.text:
                 if len(self.models) > 1:
-                    print(f"Model {model}")
-                print(answer.texts[model], end="\n\n")
+                    print(f"Model {row.model}")
+                print(row.text, end="\n\n")
 
     def finish(self) -> None:
         pass
 
 
 class _Json:
-    def show(self, answer: Answer) -> None:
-        for model, verdict in answer.verdicts.items():
+    def show(self, decided: DecidedTest) -> None:
+        for row in decided.rows:
             record: dict[str, object] = {
-                "file": answer.file,
-                "test": answer.test,
-                "content_hash": answer.content_hash,
-                "model": model,
-                "verdict": verdict,
+                "file": decided.file,
+                "test": row.test,
+                "content_hash": row.hash,
+                "model": row.model,
+                "verdict": row.verdict,
             }
-            if model in answer.holds:
-                record["holds"] = answer.holds[model]
-                record["bounded"] = answer.bounded
-            if model in answer.outcomes:
-                record["outcomes"] = answer.outcomes[model]
-            elif model in answer.texts:
-                record["explanation"] = answer.texts[model]
+            if row.holds is not None:
+                record["holds"] = row.holds
+                record["bounded"] = row.bounded
+            if row.outcomes is not None:
+                record["outcomes"] = row.outcomes
+            elif row.text:
+                record["explanation"] = row.text
             print(json.dumps(record))
 
     def finish(self) -> None:
@@ -98,13 +99,12 @@ class _Json:
 
 class _Csv:
     def __init__(self, models: list[str]) -> None:
-        self.models = models
         self.writer = csv.writer(sys.stdout, lineterminator="\n")
         self.writer.writerow(["test", *models])
 
-    def show(self, answer: Answer) -> None:
-        if answer.verdicts:
-            self.writer.writerow([answer.test, *(answer.verdicts.get(model, "") for model in self.models)])
+    def show(self, decided: DecidedTest) -> None:
+        if decided.rows:
+            self.writer.writerow([decided.rows[0].test, *(row.verdict for row in decided.rows)])
 
     def finish(self) -> None:
         pass

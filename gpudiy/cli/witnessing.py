@@ -8,7 +8,6 @@ from gpudiy.litmus.sources import load_tests
 from gpudiy.models.explained_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
-from gpudiy.models.trace import Undecidable
 from gpudiy.models.verdict import decide
 from gpudiy.models.witness import write_witness
 
@@ -18,11 +17,10 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
     tests = [test for source in sources for test in load_tests(source)]
     if len(tests) != 1 or len(models) != 1:
         raise InputError(f"a witness is drawn of one test under one model, not of {len(tests)} under {len(models)}")
-    try:
-        explanation = explain(decide(tests[0], load_model(models[0]), unroll=unroll), unroll)
-    except Undecidable as problem:
-        raise InputError(str(problem), path=sources[0]) from None
-    verdict = explanation.verdict
+    verdict = decide(tests[0], load_model(models[0]), unroll=unroll)
+    if verdict.undecided:
+        raise InputError(verdict.reason, path=sources[0])
+    explanation = explain(verdict, unroll)
     if explanation.execution is None:
         say(f"{verdict.test.name} is forbidden by {models[0]}: no run of the threads ends so, there is nothing to draw")
         return 1
@@ -32,5 +30,5 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
         raise UnwritableOutput(file, error) from None
     except ValueError as problem:
         raise InputError(str(problem)) from None
-    print(f"{verdict.test.name} is {verdict.word} by {models[0]}: {file}")
+    print(f"{verdict.test.name} is {verdict.answer} by {models[0]}: {file}")
     return 0

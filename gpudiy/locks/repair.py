@@ -16,13 +16,14 @@ from gpudiy.errors import InputError
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, cases, lock_test
-from gpudiy.locks.judgement import LOOKED_AT, Said, Word, say
+from gpudiy.locks.judgement import LIMIT, LOOKED_AT
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.patch import can_rewrite
 from gpudiy.locks.path import AccessStep, FenceStep
 from gpudiy.locks.program import Program, Statement
 from gpudiy.locks.strength import SCOPES, Kind, Strength, fence_words, strength_of, strengthened
 from gpudiy.models.model import Model
+from gpudiy.models.verdict import Answer, Verdict, decide
 
 Choice = tuple[Strength | None, ...]  # for every site what it becomes; None is as it is
 
@@ -84,7 +85,7 @@ class Repairer:
 
     lock: Lock
     models: tuple[Model, ...]
-    said: dict[tuple[str, str], Said] = field(default_factory=dict)
+    verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
     watch: Callable[[Iterator[Choice]], Iterator[Choice]] = iter  # sees every choice that is tried
     order: list[tuple[int, int]] = field(default_factory=list)  # case and model, the one that refuted last in front
 
@@ -119,9 +120,9 @@ class Repairer:
         for case in self._cases(self.lock):
             made = lock_test(case)
             for model in self.models:
-                said = None if made is None else self._said(made.test, model)
-                if said is not None and said.word is Word.UNSUPPORTED:
-                    return said.reason
+                verdict = None if made is None else self._verdict(made.test, model)
+                if verdict is not None and verdict.answer is Answer.NOT_SUPPORTED:
+                    return verdict.reason
         return None
 
     def smaller(self, repair: Repair) -> Iterator[Lock]:
@@ -256,13 +257,13 @@ class Repairer:
 
     def _forbidden(self, case: Case, model: Model) -> bool:
         made = lock_test(case)
-        return made is None or self._said(made.test, model).word is Word.FORBIDDEN
+        return made is None or self._verdict(made.test, model).forbidden
 
-    def _said(self, test: Test, model: Model) -> Said:
+    def _verdict(self, test: Test, model: Model) -> Verdict:
         key = (content_hash(test), model.name)
-        if key not in self.said:
-            self.said[key] = say(test, model)
-        return self.said[key]
+        if key not in self.verdicts:
+            self.verdicts[key] = decide(test, model, limit=LIMIT)
+        return self.verdicts[key]
 
 
 def _includes(one: Sequence[Strength | None], other: Sequence[Strength | None]) -> bool:

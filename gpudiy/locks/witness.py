@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.locks.generation import Case, LockTest, lock_test
-from gpudiy.locks.judgement import Finding, Word
+from gpudiy.locks.judgement import Finding
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.placement import Placement
 from gpudiy.locks.question import Question
@@ -45,9 +45,7 @@ class LockWitness:
 
 def simplest(findings: Sequence[Finding], question: Question, model: str) -> Case | None:
     """Of all cases in which a model answers a question wrongly, the easiest to look at."""
-    wrong = [
-        f.case for f in findings if f.model == model and f.case.question is question and f.said.word is Word.ALLOWED
-    ]
+    wrong = [f.case for f in findings if f.model == model and f.case.question is question and f.verdict.allowed]
     order = {placement: index for index, placement in enumerate(PREFERRED)}
     return min(
         wrong, key=lambda c: (c.threads, c.scenario.early, c.retry, order[c.setting.placement], c.setting.text),

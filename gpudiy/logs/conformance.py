@@ -18,7 +18,7 @@ from gpudiy.litmus.condition import (
 )
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.instruction import Comparison
-from gpudiy.litmus.outcome import FinalState, final_state, read_outcome
+from gpudiy.litmus.outcome import FinalState, Outcome, final_state, read_outcome
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
 from gpudiy.logs.chips import chips_of
@@ -29,13 +29,11 @@ from gpudiy.logs.matching import match_tests, normal_text
 from gpudiy.models.explanation import explain
 from gpudiy.models.model import Model
 from gpudiy.models.report import explanation_text
-from gpudiy.models.search import OutOfTime
-from gpudiy.models.trace import Undecidable
-from gpudiy.models.verdict import decide, outcomes
+from gpudiy.models.verdict import Answer, Verdict, decide
 
 
-class Answer(StrEnum):
-    """What a test on a chip says of a model."""
+class Agreement(StrEnum):
+    """How what a chip showed of a test agrees with what a model says of it."""
 
     ALLOWED = "observed and allowed"
     FORBIDDEN = "observed but forbidden"
@@ -44,7 +42,7 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Breach:
     """An outcome that a chip showed and the model forbids."""
 
     test: str
@@ -63,19 +61,21 @@ class Judged:
 
     test: str
     chip: str
-    answer: Answer
+    answer: Agreement
     sightings: int
     iterations: int
 
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
+    """What all tests of a log say of a model, and every breach of it."""
+
     judged: tuple[Judged, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[Breach, ...]
     apart: Counter[str]  # records that are no evidence, or cannot be judged, by reason
     clashes: tuple[str, ...]
 
-    def count(self, answer: Answer) -> int:
+    def count(self, answer: Agreement) -> int:
         return sum(1 for entry in self.judged if entry.answer is answer)
 
 
@@ -105,7 +105,7 @@ def conform(
             groups.setdefault(key, _Group(*key, [])).records.append(place)
     judge = _Judge(columns, model, tests or {}, limit, apart)
     judged: list[Judged] = []
-    findings: list[Finding] = []
+    findings: list[Breach] = []
     for group in watch(list(groups.values())):
         answer = judge.judge(group, matching.names[group.test], chips.names[group.chip])
         if answer is not None:
@@ -123,7 +123,7 @@ class _Judge:
         self.decided: dict[tuple[int, str], _Decided | str] = {}
         self.explained: dict[Test, tuple[tuple[str, ...], str]] = {}
 
-    def judge(self, group: _Group, name: str, chip: str) -> tuple[Judged, list[Finding]] | None:
+    def judge(self, group: _Group, name: str, chip: str) -> tuple[Judged, list[Breach]] | None:
         judged: list[tuple[_Decided, list[int]]] = []
         for places in self._spellings(group):
             decided = self._known(group.test, places)
@@ -136,18 +136,18 @@ class _Judge:
         records = [place for _, places in judged for place in places]
         sighted = sum(self.seen[place] for place in records)
         iterations = sum(self.columns["iterations"][place] for place in records)
-        findings = [found for one, places in judged for found in self._findings(one, places, name, chip, iterations)]
+        findings = [found for one, places in judged for found in self._breaches(one, places, name, chip, iterations)]
         decided = judged[0][0]
         if sighted and not decided.allowed:
-            answer = Answer.FORBIDDEN
+            answer = Agreement.FORBIDDEN
             if not findings:
-                findings = [self._finding(decided, None, sighted, iterations, name, chip, records[0])]
+                findings = [self._breach(decided, None, sighted, iterations, name, chip, records[0])]
         elif findings:
-            answer = Answer.FORBIDDEN
+            answer = Agreement.FORBIDDEN
         elif sighted:
-            answer = Answer.ALLOWED
+            answer = Agreement.ALLOWED
         else:
-            answer = Answer.NEVER if decided.allowed else Answer.NEITHER
+            answer = Agreement.NEVER if decided.allowed else Agreement.NEITHER
         return Judged(name, chip, answer, sighted, iterations), findings
 
     def _spellings(self, group: _Group) -> list[list[int]]:
@@ -170,17 +170,16 @@ class _Judge:
         test = self._test(places)
         if isinstance(test, str):
             return test
-        try:
-            verdict = decide(test, self.model, limit=self.limit)
-            listed = any(self.columns["histogram"][place] for place in places)
-            every = replace(test, filter=None, locations=test.observed)  # a histogram knows no filter
-            found = outcomes(every, self.model, limit=self.limit) if listed else {}
-        except Undecidable as problem:
-            return f"the model has no meaning for the test: {problem}"
-        except OutOfTime:
-            return "not decided in time"
-        if verdict.bounded and not verdict.allowed:
-            return "not decided: a loop may go round more often than was looked at"
+        verdict = decide(test, self.model, limit=self.limit)
+        if verdict.undecided or (verdict.bounded and verdict.forbidden):
+            return _why_undecided(verdict)
+        every = replace(test, filter=None, locations=test.observed)  # a histogram knows no filter
+        found: Iterable[Outcome] = ()
+        if any(self.columns["histogram"][place] for place in places):
+            listed = decide(every, self.model, limit=self.limit, all_outcomes=True)
+            if listed.outcomes is None:
+                return _why_undecided(listed)
+            found = listed.outcomes
         allowed = [final_state(every, outcome) for outcome in found]
         return _Decided(test, verdict.allowed, allowed, frozenset(every.observed), verdict.bounded)
 
@@ -196,7 +195,7 @@ class _Judge:
                 problem = f"its test cannot be read: {error.message}"
         return self.tests.get(self.columns["test"][places[0]], problem)
 
-    def _findings(self, decided: _Decided, places: list[int], name: str, chip: str, iterations: int) -> list[Finding]:
+    def _breaches(self, decided: _Decided, places: list[int], name: str, chip: str, iterations: int) -> list[Breach]:
         counts: Counter[str] = Counter()
         first: dict[str, int] = {}
         for place in places:
@@ -208,10 +207,10 @@ class _Judge:
         for outcome, count in counts.items():
             shown = read_outcome(outcome)
             if decided.forbids(shown):
-                findings.append(self._finding(decided, (outcome, shown), count, iterations, name, chip, first[outcome]))
+                findings.append(self._breach(decided, (outcome, shown), count, iterations, name, chip, first[outcome]))
         return findings
 
-    def _finding(
+    def _breach(
         self,
         decided: _Decided,
         outcome: tuple[str, FinalState] | None,
@@ -220,12 +219,12 @@ class _Judge:
         name: str,
         chip: str,
         place: int,
-    ) -> Finding:
+    ) -> Breach:
         """Why the model forbids the outcome; without one, what the condition of the test asks for."""
         test = decided.test if outcome is None else decided.asking(outcome[1])
         checks, explanation = self._explained(test)
         file, line = self.columns["file"][place], self.columns["line"][place]
-        return Finding(
+        return Breach(
             name,
             chip,
             self.columns["condition"][place] if outcome is None else outcome[0],
@@ -238,11 +237,12 @@ class _Judge:
 
     def _explained(self, test: Test) -> tuple[tuple[str, ...], str]:
         if test not in self.explained:
-            try:
-                explanation = explain(decide(test, self.model, limit=self.limit))
-                self.explained[test] = explanation.checks, explanation_text(explanation)
-            except OutOfTime:
+            verdict = decide(test, self.model, limit=self.limit)
+            if verdict.undecided:
                 self.explained[test] = (), f"{test.name} is not explained in time"
+            else:
+                explanation = explain(verdict)
+                self.explained[test] = explanation.checks, explanation_text(explanation)
         return self.explained[test]
 
 
@@ -273,3 +273,11 @@ class _Decided:
             if term in self.observed
         )
         return replace(self.test, filter=None, condition=Condition(Quantifier.EXISTS, And(parts)))
+
+
+def _why_undecided(verdict: Verdict) -> str:
+    if verdict.answer is Answer.NOT_SUPPORTED:
+        return f"the model has no meaning for the test: {verdict.reason}"
+    if verdict.answer is Answer.OUT_OF_TIME:
+        return "not decided in time"
+    return "not decided: a loop may go round more often than was looked at"

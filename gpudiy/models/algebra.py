@@ -8,7 +8,7 @@ apart: composition and closure cost n multiplications, whatever the number of pa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 
@@ -22,6 +22,9 @@ class Algebra:
         self.everything = (1 << (size * size)) - 1
         self.identity = sum(1 << (index * size + index) for index in range(size))
         self._spread = lru_cache(1 << 12)(self._spread_bits)
+
+    def __reduce__(self) -> tuple[Callable[[int], Algebra], tuple[int]]:
+        return algebra, (self.size,)
 
     def pair(self, source: int, target: int) -> int:
         return 1 << (source * self.size + target)

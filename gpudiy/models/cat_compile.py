@@ -40,7 +40,7 @@ SOURCES = ("partial_orders", "orientations")
 class _Compiler:
     def __init__(self, file: CatFile, name: str) -> None:
         self.file = file
-        self.model = Model(name, file.title)
+        self.model = Model(name, file.title, text=file.source.text, path=file.source.path)
         self.known: dict[object, Operand] = {}
         self.bindings: dict[str, Operand] = {}
         self.functions: dict[str, Binding] = {}

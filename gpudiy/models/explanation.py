@@ -10,7 +10,7 @@ from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.models.event import Event, Kind
 from gpudiy.models.model import CompiledCheck, Model, Operation
-from gpudiy.models.sat import SatSearch
+from gpudiy.models.sat import sat_executions
 from gpudiy.models.search import Execution, Search
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.verdict import Verdict, target_of
@@ -31,7 +31,7 @@ class Step:
 class Explanation:
     """An execution that ends as the test asks and breaks only the named checks; `steps` is what they object to.
 
-    Without an execution no run of the threads ends so, whatever the model.
+    A forbidden outcome without an execution: no run of the threads ends so, whatever the model.
     """
 
     verdict: Verdict
@@ -41,14 +41,17 @@ class Explanation:
 
 
 def explain(verdict: Verdict, unroll: int = 2) -> Explanation:
-    """For an allowed outcome its execution, for a forbidden one the fewest checks that stand in its way."""
-    if verdict.execution is not None:
+    """For an allowed outcome its execution, for a forbidden one the fewest checks that stand in its way.
+
+    An undecided verdict has neither: its reason is all there is to say.
+    """
+    if not verdict.forbidden:
         return Explanation(verdict, execution=verdict.execution)
-    search = SatSearch.of(Search(verdict.test, verdict.model, unroll))
+    search = Search(verdict.test, verdict.model, unroll)
     names = list(dict.fromkeys(check.name for check in verdict.model.checks if not check.flagged))
     for count in range(1, len(names) + 1):
         for without in combinations(names, count):
-            execution = next(search.executions(target_of(verdict.test), frozenset(without)), None)
+            execution = next(sat_executions(search, target_of(verdict.test), frozenset(without)), None)
             if execution is not None:
                 return Explanation(verdict, without, execution, _objection(verdict.model, execution, without[0]))
     return Explanation(verdict)

@@ -19,7 +19,7 @@ def model_names() -> list[str]:
 def load_model(name: str) -> Model:
     """A model of the library by its name, or the model in a .cat file."""
     if name in model_names():
-        return _compiled(str(LIBRARY / f"{name}.cat"), name, 0)
+        return _read_model(str(LIBRARY / f"{name}.cat"), name, 0)
     path = Path(name)
     if path.suffix != ".cat":
         hint = near_name(name, model_names()) or "models: " + ", ".join(model_names())
@@ -28,9 +28,15 @@ def load_model(name: str) -> Model:
         changed = path.stat().st_mtime_ns
     except OSError as error:
         raise unreadable(name, error) from None
-    return _compiled(name, path.stem, changed)
+    return _read_model(name, path.stem, changed)
 
 
 @lru_cache(64)
-def _compiled(path: str, name: str, _changed: int) -> Model:
-    return compile_cat(read_text(path), path, name)
+def _read_model(path: str, name: str, _changed: int) -> Model:
+    return compiled_model(read_text(path), path, name)
+
+
+@lru_cache(64)
+def compiled_model(text: str, path: str, name: str) -> Model:
+    """The model of a text, compiled once in each process."""
+    return compile_cat(text, path, name)

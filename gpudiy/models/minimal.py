@@ -16,7 +16,7 @@ from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Loa
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.models.model import Model
-from gpudiy.models.verdict import Engine, decide
+from gpudiy.models.verdict import Engine, Undecided, decide
 
 TRIES = 24
 SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
@@ -48,13 +48,16 @@ class Repair:
 
 def minimal_repairs(test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int = 2) -> list[Repair]:
     """Minimal repairs, cheapest first; empty if even the strongest test allows the outcome. None is needed if the
-    outcome is forbidden already: then the only repair changes nothing.
+    outcome is forbidden already: then the only repair changes nothing. Raises `Undecided` if the test is.
     """
 
     def forbidden(candidate: Test) -> bool:
-        return not decide(candidate, model, engine, unroll).allowed
+        return decide(candidate, model, engine, unroll).forbidden
 
-    if forbidden(test):
+    verdict = decide(test, model, engine, unroll)
+    if verdict.undecided:
+        raise Undecided(verdict)
+    if verdict.forbidden:
         return [Repair(test, (), 0)]
     found: dict[tuple[Thread, ...], Repair] = {}
     for sites in _site_sets(test, model):

@@ -97,6 +97,14 @@ class Model:
     partial_co: bool = False
     orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
     stages: list[StageFunction] = field(default_factory=list)
+    text: str = ""  # of the file it was compiled from
+    path: str = ""
+
+    def __reduce__(self) -> tuple[Callable[[str, str, str], Model], tuple[str, str, str]]:
+        """Compiled code cannot be sent to another process: there the model is compiled again, once."""
+        from gpudiy.models.library import compiled_model
+
+        return compiled_model, (self.text, self.path, self.name)
 
     @property
     def checks(self) -> list[CompiledCheck]:

@@ -50,7 +50,10 @@ def explanation_text(explanation: Explanation) -> str:
 
 def _explained(explanation: Explanation) -> Iterator[str]:
     verdict, execution = explanation.verdict, explanation.execution
-    yield f"{verdict.test.name} is {verdict.word} by {verdict.model.name}"
+    yield f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}"
+    if verdict.undecided:
+        yield f"  {verdict.reason}"
+        return
     if execution is None:
         yield "  no run of the threads ends so, whatever the model"
         return

@@ -32,32 +32,25 @@ from gpudiy.models.trace import Trace
 SOLVER = "glucose4"  # it can be interrupted
 
 
-class SatSearch(Search):
-    """The same outcomes as `Search` finds, one execution each, by a solver."""
+def sat_executions(
+    search: Search, target: Expression | None = None, without: frozenset[str] = frozenset()
+) -> Iterator[Execution]:
+    """The same outcomes as the search finds, one execution each, by a solver.
 
-    @classmethod
-    def of(cls, search: Search) -> SatSearch:
-        """A search goes on with a solver."""
-        other = cls.__new__(cls)
-        other.__dict__.update(search.__dict__)
-        return other
-
-    def executions(
-        self, target: Expression | None = None, without: frozenset[str] = frozenset()
-    ) -> Iterator[Execution]:
-        """Executions that break no check but, perhaps, those named in `without`."""
-        groups: list[dict[int, list[Trace]]] = []
-        for traces in self.choices(target):
-            grouped: dict[int, list[Trace]] = defaultdict(list)
-            for shape, trace in traces:
-                grouped[shape].append(trace)
-            groups.append(grouped)
-        for shapes in product(*groups):
-            runs = [grouped[shape] for grouped, shape in zip(groups, shapes, strict=True)]
-            self.check_time()
-            prepared = self.prepared(shapes, [traces[0] for traces in runs])
-            if prepared is not None:
-                yield from _Formula(self, prepared, runs).executions(target, without)
+    The executions break no check but, perhaps, those named in `without`.
+    """
+    groups: list[dict[int, list[Trace]]] = []
+    for traces in search.choices(target):
+        grouped: dict[int, list[Trace]] = defaultdict(list)
+        for shape, trace in traces:
+            grouped[shape].append(trace)
+        groups.append(grouped)
+    for shapes in product(*groups):
+        runs = [grouped[shape] for grouped, shape in zip(groups, shapes, strict=True)]
+        search.check_time()
+        prepared = search.prepared(shapes, [traces[0] for traces in runs])
+        if prepared is not None:
+            yield from _Formula(search, prepared, runs).executions(target, without)
 
 
 class _Formula:

@@ -63,6 +63,9 @@ class Skeleton:
             for name in set_names(event):
                 self._sets[name] = self._sets.get(name, 0) | 1 << number
 
+    def __reduce__(self) -> tuple[type[Skeleton], tuple[Test, Sequence[Trace]]]:
+        return Skeleton, (self.test, self.traces)
+
     def static(self, name: str) -> int:
         """A set or relation that models can use, by its name."""
         if name == "_":

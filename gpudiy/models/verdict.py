@@ -3,50 +3,92 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpudiy.litmus.condition import Expression, Not, Quantifier
+from gpudiy.errors import InputError
+from gpudiy.litmus.condition import Expression, Not, Quantifier, holds
 from gpudiy.litmus.memory_types import with_shown_constants
-from gpudiy.litmus.outcome import Outcome
+from gpudiy.litmus.outcome import Outcome, final_state
 from gpudiy.litmus.test import Test
 from gpudiy.models.model import Model
-from gpudiy.models.search import Execution, Search
+from gpudiy.models.search import Execution, OutOfTime, Search
+from gpudiy.models.trace import Undecidable
 
 MANY_ORDERS = 200  # for one run of all threads: from here on a solver is faster than a search
 MANY_CANDIDATES = 500_000
 
 
 class Engine(StrEnum):
+    """How executions are looked for."""
+
     AUTO = "auto"
     SEARCH = "search"
     SAT = "sat"
 
 
+class Answer(StrEnum):
+    """What a model says of an outcome; the last three are the ways to be undecided.
+
+    The value is the word that is printed and stored.
+    """
+
+    ALLOWED = "allowed"
+    FORBIDDEN = "forbidden"
+    NOT_SUPPORTED = "unsupported"  # the model gives no meaning to something in the test
+    BOUNDED = "undecided (bounded)"  # loops may go round more often than was looked at
+    OUT_OF_TIME = "undecided"
+
+    @property
+    def undecided(self) -> bool:
+        return self not in (Answer.ALLOWED, Answer.FORBIDDEN)
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """`execution` shows an allowed outcome; a forbidden one has none.
+    """What a model says of a test: its answer, and what the answer rests on.
 
-    For exists and ~exists the outcome is the condition, for forall it is what breaks the condition.
+    For exists and ~exists the outcome in question is the condition, for forall it is what breaks the condition.
+    `execution` shows an allowed outcome. `reason` says why the test is undecided. `outcomes` are all outcomes that the
+    model allows, each with an execution, where they were asked for and could be found.
     """
 
     test: Test
     model: Model
-    execution: Execution | None
+    answer: Answer
+    execution: Execution | None = None
+    reason: str = ""
     bounded: bool = False  # runs in which a loop went round too often were left out
+    outcomes: dict[Outcome, Execution] | None = None
 
     @property
     def allowed(self) -> bool:
-        return self.execution is not None
+        return self.answer is Answer.ALLOWED
 
     @property
-    def word(self) -> str:
-        return "allowed" if self.allowed else "forbidden"
+    def forbidden(self) -> bool:
+        return self.answer is Answer.FORBIDDEN
 
     @property
-    def holds(self) -> bool:
-        """Whether what the test claims is true: a reachable exists, an unreachable ~exists, an unbroken forall."""
-        return self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
+    def undecided(self) -> bool:
+        return self.answer.undecided
+
+    @property
+    def holds(self) -> bool | None:
+        """Whether what the test claims is true: a reachable exists, an unreachable ~exists, an unbroken forall.
+
+        None if the test is undecided.
+        """
+        return None if self.undecided else self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
+
+
+class Undecided(InputError):
+    """Something was asked that needs a decided test; `verdict` says why it is not."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason, path=verdict.test.name)
+        self.verdict = verdict
 
 
 def target_of(test: Test) -> Expression:
@@ -56,35 +98,62 @@ def target_of(test: Test) -> Expression:
 
 
 def decide(
-    test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int = 2, limit: float | None = None
+    test: Test,
+    model: Model,
+    engine: Engine = Engine.AUTO,
+    unroll: int = 2,
+    limit: float | None = None,
+    *,
+    all_outcomes: bool = False,
 ) -> Verdict:
-    """The verdict; raises `OutOfTime` after `limit` seconds, `Undecidable` for what the model has no meaning for."""
-    target = target_of(test)
-    search = _search(test, model, engine, unroll, limit, target)
-    execution = next(search.executions(target), None)
-    return Verdict(test, model, execution, search.bounded)
+    """The verdict of a model on a test; it is undecided after `limit` seconds.
+
+    Loops go round at most `unroll` times. `all_outcomes` asks for every outcome that the model allows.
+    """
+    deadline = None if limit is None else time.monotonic() + limit
+    try:
+        search = Search(test, model, unroll, deadline)
+        if all_outcomes:
+            return _decide_with_outcomes(search, engine)
+        target = target_of(test)
+        execution = next(_executions(search, engine, target), None)
+        answer = Answer.FORBIDDEN if execution is None else Answer.ALLOWED
+        return Verdict(test, model, answer, execution, bounded=search.bounded)
+    except Undecidable as problem:
+        return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
+    except OutOfTime:
+        return Verdict(test, model, Answer.OUT_OF_TIME, reason=f"no verdict after {limit:g} s")
 
 
 def outcomes(
     test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int = 2, limit: float | None = None
 ) -> dict[Outcome, Execution]:
-    """All outcomes the model allows, each with an execution that shows it, sorted."""
+    """All outcomes the model allows, each with an execution that shows it, sorted; raises `Undecided`."""
+    verdict = decide(test, model, engine, unroll, limit, all_outcomes=True)
+    if verdict.outcomes is None:
+        raise Undecided(verdict)
+    return verdict.outcomes
+
+
+def _decide_with_outcomes(search: Search, engine: Engine) -> Verdict:
+    test = search.test
     found: dict[Outcome, Execution] = {}
-    for execution in _search(test, model, engine, unroll, limit, None).executions():
+    for execution in _executions(search, engine, None):
         found.setdefault(execution.outcome, execution)
-    return dict(sorted(found.items(), key=lambda item: [str(value).rjust(20) for value in item[0]]))
+    found = dict(sorted(found.items(), key=lambda item: [str(value).rjust(20) for value in item[0]]))
+    target = target_of(test)
+    asked = (execution for outcome, execution in found.items() if holds(target, final_state(test, outcome).__getitem__))
+    shown = next(asked, None)
+    answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
+    return Verdict(test, search.model, answer, shown, bounded=search.bounded, outcomes=found)
 
 
-def _search(
-    test: Test, model: Model, engine: Engine, unroll: int, limit: float | None, target: Expression | None
-) -> Search:
-    deadline = None if limit is None else time.monotonic() + limit
-    search = Search(test, model, unroll, deadline)
+def _executions(search: Search, engine: Engine, target: Expression | None) -> Iterator[Execution]:
     if engine is Engine.AUTO:
         runs, orders = search.size(target)
         engine = Engine.SAT if orders >= MANY_ORDERS or runs * orders >= MANY_CANDIDATES else Engine.SEARCH
     if engine is Engine.SEARCH:
-        return search
-    from gpudiy.models.sat import SatSearch  # a solver is loaded only where it is used
+        return search.executions(target)
+    from gpudiy.models.sat import sat_executions  # a solver is loaded only where it is used
 
-    return SatSearch.of(search)
+    return sat_executions(search, target)

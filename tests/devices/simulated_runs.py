@@ -13,9 +13,7 @@ from gpudiy.litmus import Test
 from gpudiy.litmus.condition import holds
 from gpudiy.models.library import load_model
 from gpudiy.models.model import Model
-from gpudiy.models.search import OutOfTime
-from gpudiy.models.trace import Undecidable
-from gpudiy.models.verdict import decide, outcomes, target_of
+from gpudiy.models.verdict import Undecided, decide, outcomes, target_of
 
 DEFAULT = Incantation()
 PROFILES = ("fermi", "kepler", "maxwell", "volta", "sc")
@@ -59,8 +57,8 @@ def check(profile: str, tests: Iterable[Test], iterations: int = 20_000, limit: 
     for test in tests:
         try:
             allowed = set(outcomes(test, model_of(profile), unroll=PASSES, limit=limit))
-        except (Undecidable, OutOfTime) as problem:
-            found.skipped.append(f"{test.name}: {problem or 'out of time'}")
+        except Undecided as problem:
+            found.skipped.append(f"{test.name}: {problem.verdict.reason}")
             continue
         obstacle = device(profile).obstacle(test)
         if obstacle is not None:
@@ -98,10 +96,7 @@ def completeness(profile: str, tests: Iterable[Test], first: int, most: int) -> 
     for test in tests:
         if device(profile).obstacle(test) is not None:
             continue
-        try:
-            if not decide(test, model_of(profile), limit=10.0).allowed:
-                continue
-        except (Undecidable, OutOfTime):
+        if not decide(test, model_of(profile), limit=10.0).allowed:
             continue
         found.allowed += 1
         iterations = first

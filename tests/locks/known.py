@@ -9,7 +9,7 @@ import pytest
 from gpudiy.harness.nvrtc import compilers
 from gpudiy.litmus import Test
 from gpudiy.locks.generation import Case, cases, lock_test
-from gpudiy.locks.judgement import Finding, Judge, Word
+from gpudiy.locks.judgement import Finding, Judge
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.locks.source import load_lock
@@ -30,7 +30,7 @@ def findings(name: str, model: str) -> tuple[Finding, ...]:
 
 
 def wrong(name: str, model: str) -> set[Question]:
-    return {f.case.question for f in findings(name, model) if f.said.word is Word.ALLOWED}
+    return {f.case.question for f in findings(name, model) if f.verdict.allowed}
 
 
 def plain_cases(lock: Lock) -> list[Case]:

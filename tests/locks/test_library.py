@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from gpudiy.locks.generation import lock_test
-from gpudiy.locks.judgement import Word
 from gpudiy.locks.library import entries
 from gpudiy.locks.placement import Placement
 from gpudiy.locks.question import Question
 from gpudiy.models.library import load_model
-from gpudiy.models.verdict import decide
+from gpudiy.models.verdict import Answer, decide
 from locks.known import ORDERS, findings, known, needs_compiler, plain_cases, wrong
 
 pytestmark = needs_compiler
@@ -39,24 +38,24 @@ def test_nothing_orders_what_is_inside_a_lock_without_fences(name: str, model: s
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", FENCED)
 def test_fences_at_both_ends_make_it_right(name: str, model: str) -> None:
-    assert {finding.said.word for finding in findings(name, model)} == {Word.FORBIDDEN}
+    assert {finding.verdict.answer for finding in findings(name, model)} == {Answer.FORBIDDEN}
 
 
 @pytest.mark.parametrize("name", ORDERED)
 def test_acquire_and_release_of_the_gpu_are_right(name: str) -> None:
-    assert {finding.said.word for finding in findings(name, "ptx-6.0")} == {Word.FORBIDDEN}
+    assert {finding.verdict.answer for finding in findings(name, "ptx-6.0")} == {Answer.FORBIDDEN}
 
 
 @pytest.mark.parametrize("name", ORDERED)
 def test_what_a_model_gives_no_meaning_is_not_fine(name: str) -> None:
-    assert {finding.said.word for finding in findings(name, "ptx-asplos15")} == {Word.UNSUPPORTED}
+    assert {finding.verdict.answer for finding in findings(name, "ptx-asplos15")} == {Answer.NOT_SUPPORTED}
 
 
 @pytest.mark.parametrize(
     "name", ["block-fence", "test-and-set-cta", "test-and-test-and-set-cta", "compare-and-swap-cta"]
 )
 def test_a_scope_that_is_too_narrow_is_caught_across_ctas_only(name: str) -> None:
-    places = {f.case.setting.placement for f in findings(name, "ptx-6.0") if f.said.word is Word.ALLOWED}
+    places = {f.case.setting.placement for f in findings(name, "ptx-6.0") if f.verdict.allowed}
     assert places == {Placement.CTAS, Placement.CLUSTER, Placement.MIXED}
     assert wrong(name, "ptx-6.0") >= ORDERS
 

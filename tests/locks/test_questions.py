@@ -77,7 +77,7 @@ def test_cases_that_are_called_the_same_are(name: str, model: str) -> None:
         made, plain = lock_test(case), lock_test(case.plain)
         if case.plain == case or case.threads == 3 or made is None or plain is None or case.retry:
             continue
-        assert decide(made.test, load_model(model)).word == decide(plain.test, load_model(model)).word
+        assert decide(made.test, load_model(model)).answer == decide(plain.test, load_model(model)).answer
 
 
 def test_failed_attempts_are_part_of_the_tests() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpudiy.locks.judgement import Judge, Word
+from gpudiy.locks.judgement import Judge
 from gpudiy.locks.library import entries
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.patch import difference, patched
@@ -16,6 +16,7 @@ from gpudiy.locks.repair import Repairer
 from gpudiy.locks.source import load_lock, read_lock
 from gpudiy.locks.strength import strength_of
 from gpudiy.models.library import load_model
+from gpudiy.models.verdict import Answer
 from locks.known import known, needs_compiler
 
 pytestmark = needs_compiler
@@ -54,7 +55,7 @@ def test_repairs_mend_and_nothing_weaker_does(name: str, models: str) -> None:
         assert repair.changes
         assert not any(repairer.holds(weaker) for weaker in repairer.smaller(repair))
         mended = read_lock(patched(known(name).program, repair.changes), known(name).program.path)
-        assert {f.said.word for f in Judge(tuple(models.split(","))).judge(mended)} == {Word.FORBIDDEN}
+        assert {f.verdict.answer for f in Judge(tuple(models.split(","))).judge(mended)} == {Answer.FORBIDDEN}
 
 
 @pytest.mark.parametrize("name", ["he-yu-spinlock-fixed", "ticket", "compare-and-swap"])

@@ -17,7 +17,7 @@ from gpudiy.litmus import Test, content_hash, print_test, read_test
 from gpudiy.logs import Columns, load, write_log
 from gpudiy.logs.chips import chip_key
 from gpudiy.logs.comparison import Pair, Relation, compare_chips, strength_order, supported
-from gpudiy.logs.conformance import Answer, conform
+from gpudiy.logs.conformance import Agreement, conform
 from gpudiy.logs.evidence import Count, gather
 from gpudiy.logs.matching import match_tests
 from gpudiy.logs.operations import summed
@@ -176,13 +176,13 @@ def test_what_a_model_allows_conforms_to_it(model: str, figure_tests: list[Test]
     found = conform(Columns.of(log_under(figure_tests, model)), load_model(model))
     assert not found.findings
     assert len(found.judged) == len(figure_tests)
-    assert found.count(Answer.FORBIDDEN) == found.count(Answer.NEVER) == 0
+    assert found.count(Agreement.FORBIDDEN) == found.count(Agreement.NEVER) == 0
 
 
 def test_what_a_model_forbids_is_found_with_its_check(figure_tests: list[Test]) -> None:
     records = log_under(figure_tests, "ptx-asplos15")
     found = conform(Columns.of(records), load_model("sc"))
-    assert found.count(Answer.FORBIDDEN) == len(records)
+    assert found.count(Agreement.FORBIDDEN) == len(records)
     assert {finding.test for finding in found.findings} == {record.test for record in records}
     assert all(finding.checks for finding in found.findings)
     sound = [replace(record, optcheck="reordered") for record in records]
@@ -234,11 +234,11 @@ def test_without_histogram_or_text(figure_tests: list[Test]) -> None:
     nothing = conform(Columns.of([bare]), load_model("sc"))
     assert nothing.apart["without the text of its test"] == 1
     found = conform(Columns.of([bare]), load_model("sc"), {test.name: test})
-    assert found.count(Answer.FORBIDDEN) == 1
+    assert found.count(Agreement.FORBIDDEN) == 1
     never = conform(
         Columns.of([replace(bare, positive=0, negative=100)]), load_model("ptx-asplos15"), {test.name: test}
     )
-    assert never.count(Answer.NEVER) == 1
+    assert never.count(Agreement.NEVER) == 1
 
 
 def test_the_verbs(figure_tests: list[Test], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,7 +51,7 @@ def disagreements(folder: Path, model: str, engine: Engine) -> tuple[int, list[s
     for name, passes in rows:
         verdict = decide(load(folder / name), load_model(model), engine, unroll=1)
         if verdict.holds is not passes:
-            wrong.append(f"{name}: {verdict.word}")
+            wrong.append(f"{name}: {verdict.answer}")
     return len(rows), wrong
 
 
@@ -75,7 +75,7 @@ def test_catalogue_is_complete(corpus: Path) -> None:
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_catalogue(corpus: Path, name: str, engine: Engine) -> None:
     test = load(corpus / "gpu-ptx-litmus" / f"{name}.litmus")
-    assert decide(test, load_model("ptx-asplos15"), engine).word == CATALOGUE[name]
+    assert decide(test, load_model("ptx-asplos15"), engine).answer == CATALOGUE[name]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -83,7 +83,7 @@ def test_catalogue(corpus: Path, name: str, engine: Engine) -> None:
 def test_inside_one_cta(corpus: Path, name: str, word: str, engine: Engine) -> None:
     """A fence of scope cta is enough between threads of one CTA; being there is not."""
     test = in_one_cta(load(corpus / "gpu-ptx-litmus" / f"{name}.litmus"))
-    assert decide(test, load_model("ptx-asplos15"), engine).word == word
+    assert decide(test, load_model("ptx-asplos15"), engine).answer == word
 
 
 @pytest.mark.parametrize(("name", "states"), [("MP", 4), ("scoped_MP", 4)])

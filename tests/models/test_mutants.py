@@ -34,7 +34,7 @@ def changed(model: str, check: str) -> list[str]:
     return [
         name
         for name, case in load_suite().items()
-        if model in case.expected and decide(case.test, mutant).word != case.expected[model]
+        if model in case.expected and decide(case.test, mutant).answer != case.expected[model]
     ]
 
 
@@ -47,7 +47,7 @@ def rewritten(model: str, old: str, new: str) -> list[str]:
     return [
         name
         for name, case in load_suite().items()
-        if model in case.expected and decide(case.test, mutant).word != case.expected[model]
+        if model in case.expected and decide(case.test, mutant).answer != case.expected[model]
     ]
 
 

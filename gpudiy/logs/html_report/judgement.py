@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpudiy.litmus import LitmusError, Test, read_test
+from gpudiy.litmus import LitmusError, read_test
 from gpudiy.logs.decision import Sighting
 from gpudiy.logs.html_report.promises import speaks_of
 from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.explained_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
-from gpudiy.models.search import OutOfTime
-from gpudiy.models.trace import Undecidable
-from gpudiy.models.verdict import Verdict, decide
+from gpudiy.models.verdict import Answer, Verdict, decide
 from gpudiy.models.witness import to_svg
 
 MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
 LIMIT = 2.0  # seconds for one verdict; a report must not wait for one hard test
-ALLOWED, FORBIDDEN, UNDECIDED, UNSUPPORTED, UNREADABLE, NO_TEXT = "a", "f", "u", "x", "r", "-"
+LETTERS = {
+    Answer.ALLOWED: "a", Answer.FORBIDDEN: "f", Answer.OUT_OF_TIME: "u", Answer.BOUNDED: "u", Answer.NOT_SUPPORTED: "x",
+}  # fmt: skip
+UNREADABLE, NO_TEXT = "r", "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +40,16 @@ def judge(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) ->
         test = read_test(text)
     except LitmusError:
         return Judgement(UNREADABLE * len(models))
-    verdicts = {model: _verdict(test, model) for model in models}
-    letters = "".join(
-        verdict if isinstance(verdict, str) else _letter(verdict, speaks_of(model, test))
-        for model, verdict in verdicts.items()
-    )
+    verdicts = [decide(test, load_model(model), limit=LIMIT) for model in models]
+    letters = "".join(_letter(verdict, speaks_of(model, test)) for model, verdict in zip(models, verdicts, strict=True))
     if not picture:
         return Judgement(letters)
-    drawn = [verdict for verdict in verdicts.values() if isinstance(verdict, Verdict)]
-    return Judgement(letters, *_picture(drawn))
-
-
-def _verdict(test: Test, model: str) -> Verdict | str:
-    try:
-        return decide(test, load_model(model), limit=LIMIT)
-    except OutOfTime:
-        return UNDECIDED
-    except Undecidable:
-        return UNSUPPORTED
+    return Judgement(letters, *_picture([verdict for verdict in verdicts if not verdict.undecided]))
 
 
 def _letter(verdict: Verdict, spoken_of: bool) -> str:
-    letter = ALLOWED if verdict.allowed else FORBIDDEN
-    return letter if spoken_of else letter.upper()
+    letter = LETTERS[verdict.answer]
+    return letter if spoken_of or verdict.undecided else letter.upper()
 
 
 def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
@@ -69,10 +57,7 @@ def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
     chosen = next((verdict for verdict in reversed(verdicts) if verdict.allowed), verdicts[-1] if verdicts else None)
     if chosen is None:
         return "", ""
-    try:
-        explanation = explain(chosen)
-    except (OutOfTime, Undecidable):
-        return "", ""
+    explanation = explain(chosen)
     if explanation.execution is None:
         return "", f"No run of the threads ends so, whatever the model: {chosen.model.name} and all others forbid it."
     if chosen.allowed:

@@ -1,0 +1,102 @@
+"""Deciding many tests under many models, in several processes if asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.sources import load_tests
+from gpudiy.litmus.test import Test
+from gpudiy.models.library import load_model
+from gpudiy.models.model import Model
+from gpudiy.models.search import Execution
+from gpudiy.models.verdict import Answer, Engine, Verdict, decide
+from gpudiy.models.verdict_row import VerdictRow, verdict_row
+from gpudiy.processes import map_in_processes
+
+
+@dataclass(frozen=True, slots=True)
+class HowToDecide:
+    """What a verdict may cost, and whether it comes with all outcomes. A value that other processes can be sent."""
+
+    engine: Engine = Engine.AUTO
+    unroll: int = 2
+    limit: float | None = None
+    all_outcomes: bool = False
+
+    def decide(self, test: Test, model: Model) -> Verdict:
+        return decide(test, model, self.engine, self.unroll, self.limit, all_outcomes=self.all_outcomes)
+
+
+def decide_all(
+    tests: Iterable[Test], models: Iterable[Model | str], *, jobs: int = 1, limit: float | None = None, unroll: int = 2
+) -> Iterator[Verdict]:
+    """The verdicts of all models on each test, test by test; a model is given as such or by its name."""
+    loaded = [load_model(model) if isinstance(model, str) else model for model in models]
+    return decide_pairs(
+        [(test, model) for test in tests for model in loaded], HowToDecide(unroll=unroll, limit=limit), jobs
+    )
+
+
+def decide_pairs(
+    pairs: Sequence[tuple[Test, Model]], how: HowToDecide, jobs: int = 1, *, executions: bool = True
+) -> Iterator[Verdict]:
+    """The verdict for each test and model, in their order.
+
+    Without `executions` the verdicts of other processes come without: they are then much cheaper to send.
+    """
+    replies = map_in_processes(_PairDecider(how, executions), pairs, jobs)
+    for (test, model), (answer, execution, reason, bounded) in zip(pairs, replies, strict=True):
+        yield Verdict(test, model, answer, execution, reason, bounded)
+
+
+@dataclass(frozen=True, slots=True)
+class _PairDecider:
+    """What a process does for `decide_pairs`; it does not send back the test and the model it was sent."""
+
+    how: HowToDecide
+    executions: bool
+
+    def __call__(self, pair: tuple[Test, Model]) -> tuple[Answer, Execution | None, str, bool]:
+        verdict = self.how.decide(*pair)
+        return verdict.answer, verdict.execution if self.executions else None, verdict.reason, verdict.bounded
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedTest:
+    """The verdicts on one test of a file, one row per model; or the error that kept the file from being read."""
+
+    file: str
+    rows: tuple[VerdictRow, ...] = ()
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileDecider:
+    """Decides all tests of a file. A value, so that it can be sent to other processes."""
+
+    models: tuple[str, ...]
+    how: HowToDecide
+    explain: bool = False
+
+    def __call__(self, source: str) -> list[DecidedTest]:
+        found: list[DecidedTest] = []
+        try:
+            for test in load_tests(source):
+                found.append(DecidedTest(source, self.rows(test)))
+        except LitmusError as error:
+            found.append(DecidedTest(source, error=str(error)))
+        return found
+
+    def rows(self, test: Test) -> tuple[VerdictRow, ...]:
+        """One row per model, under the name by which the model was asked for."""
+        return tuple(
+            verdict_row(self.how.decide(test, load_model(name)), name, self.how.unroll if self.explain else None)
+            for name in self.models
+        )
+
+
+def decide_files(sources: Sequence[str], decider: FileDecider, jobs: int) -> Iterator[list[DecidedTest]]:
+    """The decided tests of each file, in their order."""
+    return map_in_processes(decider, sources, jobs)

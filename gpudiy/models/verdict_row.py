@@ -1,0 +1,50 @@
+"""A verdict as plain values: what is printed, stored, and sent from one process to another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.outcome import outcome_text
+from gpudiy.models.verdict import Answer, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictRow:
+    """What one model says of one test. `text` is a listing of all outcomes or an explanation, if asked for."""
+
+    hash: str
+    test: str
+    model: str
+    verdict: Answer
+    holds: bool | None = None
+    bounded: bool = False  # forbidden, perhaps only because of the bound on loops
+    reason: str = ""
+    text: str = ""
+    outcomes: tuple[str, ...] | None = None
+
+
+def verdict_row(verdict: Verdict, model: str, explain_unroll: int | None = None) -> VerdictRow:
+    """The row of a verdict; `explain_unroll`, if given, asks for an explanation with loops going round so often."""
+    text, outcomes = "", None
+    if verdict.outcomes is not None:
+        from gpudiy.models.report import listing
+
+        text = listing(verdict.test, verdict.outcomes)
+        outcomes = tuple(outcome_text(verdict.test, outcome) for outcome in verdict.outcomes)
+    elif explain_unroll is not None and not verdict.undecided:
+        from gpudiy.models.explanation import explain
+        from gpudiy.models.report import explanation_text
+
+        text = explanation_text(explain(verdict, explain_unroll))
+    return VerdictRow(
+        content_hash(verdict.test),
+        verdict.test.name,
+        model,
+        verdict.answer,
+        verdict.holds,
+        verdict.bounded and verdict.forbidden,
+        verdict.reason,
+        text,
+        outcomes,
+    )
