@@ -13,7 +13,7 @@ from gpudiy.cli.progress import say, stream_progress
 
 if TYPE_CHECKING:
     from gpudiy.locks.lock import Lock
-    from gpudiy.locks.repair import Repair, Repairer
+    from gpudiy.locks.repair import LockRepair, Repairer
     from gpudiy.locks.source import Reading
 
 EPILOG = """\
@@ -67,13 +67,13 @@ def _names(arguments: Namespace) -> str:
     return ", ".join(arguments.models.replace(",", " ").split())
 
 
-def _show(arguments: Namespace, repairer: Repairer, repair: Repair, number: int, reading: Reading) -> None:
-    from gpudiy.locks.patch import CannotRewrite, difference, patched
+def _show(arguments: Namespace, repairer: Repairer, repair: LockRepair, number: int, reading: Reading) -> None:
+    from gpudiy.locks.patch import CannotRewrite, patch_source, write_difference
 
     program = repairer.lock.program
     try:
-        new = patched(program, repair.changes)
-        difference_text = difference(program.source, new, program.path)
+        new = patch_source(program, repair.changes)
+        difference_text = write_difference(program.source, new, program.path)
         checked = _checks(repairer, new, reading)
     except CannotRewrite:
         difference_text, checked = "", False

@@ -10,7 +10,7 @@ from gpudiy.cli.lock_devices import Experiment, summary
 from gpudiy.locks.judgement import Finding
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
-from gpudiy.locks.remarks import remarks
+from gpudiy.locks.remarks import find_remarks
 from gpudiy.locks.witness import LockWitness, listing, marked_source, simplest, witness
 from gpudiy.logs.decision import count_sightings
 from gpudiy.models.library import load_model
@@ -44,7 +44,7 @@ def _print_lock(lock: Lock, models: Sequence[str], findings: Sequence[Finding], 
         print(f"\n{_verdict(lock, model, findings)}")
     for found in _witnesses(findings, models)[:1]:
         _print_witness(lock, found)
-    for remark in remarks(lock):
+    for remark in find_remarks(lock):
         place = f"{lock.program.path}:{remark.line}" if remark.line else lock.program.path
         print(f"\n{place}: note: {remark.text}")
         if remark.line:
@@ -130,7 +130,7 @@ def _print_json(lock: Lock, findings: Sequence[Finding], experiment: Experiment)
                               "threads": run.case.threads, "placement": run.case.setting.placement,
                               "device": run.device, "simulated": record.simulated, "verdict": run.sighting,
                               "seen": count_sightings(record), "iterations": record.iterations}))  # fmt: skip
-    for remark in remarks(lock):
+    for remark in find_remarks(lock):
         print(json.dumps({"lock": lock.name, "remark": remark.kind, "line": remark.line, "text": remark.text}))
 
 

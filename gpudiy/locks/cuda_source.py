@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpudiy.errors import InputError
-from gpudiy.locks.names import Pair, chosen_pair
-from gpudiy.locks.program import source_error
-from gpudiy.locks.read_ptx import MARK
+from gpudiy.locks.lock_program import source_error
+from gpudiy.locks.names import Pair, choose_pair
+from gpudiy.locks.ptx_source import MARK
 
 KERNEL, OBJECT, RESULT = "gpudiy_lock_probe", "gpudiy_lock", "gpudiy_result"
 HOLE_CODE = f'asm volatile("// {MARK}" ::: "memory");'
@@ -45,7 +45,7 @@ WORDS_OF_NO_TYPE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class FunctionParameter:
     type: str
     name: str
 
@@ -57,7 +57,7 @@ class DeviceFunction:
     name: str
     owner: str | None
     result: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     device: bool
     kernel: bool
     start: int
@@ -97,7 +97,7 @@ def probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
             raise _error_at(source, path, "this critical section stands in no device function", marks[0].start())
     callable_ = [function for function in functions if not function.kernel]
     lines = {function.full_name: source.count("\n", 0, function.start) + 1 for function in callable_}
-    acquire, release = chosen_pair(
+    acquire, release = choose_pair(
         list(dict.fromkeys(function.full_name for function in callable_)), names, path, source, lines
     )
     by_name = {function.full_name: function for function in callable_}
@@ -110,7 +110,7 @@ def device_functions(source: str) -> Iterator[DeviceFunction]:
 
 
 def _functions(source: str) -> Iterator[DeviceFunction]:
-    text = blanked(source)
+    text = blank_comments(source)
     classes = [(match[1], match.end(), _closing(text, match.end())) for match in CLASS.finditer(text)]
     inside = 0  # the end of the function that was found last
     for match in CALLED.finditer(text):
@@ -152,7 +152,7 @@ def _closing_parenthesis(text: str, start: int) -> int | None:
     return None
 
 
-def blanked(source: str) -> str:
+def blank_comments(source: str) -> str:
     """The source without comments and strings, everything else at its place."""
     return NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
 
@@ -167,19 +167,19 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-def _parameters(text: str, types: list[str]) -> Iterator[Parameter]:
+def _parameters(text: str, types: list[str]) -> Iterator[FunctionParameter]:
     """The parameters between two parentheses; what a template leaves open is an int."""
     text = re.sub(rf"\b(?:{'|'.join(types)})\b", "int", text) if types else text
-    for number, piece in enumerate(re.split(r",(?![^<]*>)", blanked(text))):
+    for number, piece in enumerate(re.split(r",(?![^<]*>)", blank_comments(text))):
         piece = " ".join(piece.partition("=")[0].split())
         if not piece or piece == "void":
             continue
         match = PARAMETER.match(piece)
         if match is None or not match[1].strip():
-            yield Parameter(piece, f"argument{number}")
+            yield FunctionParameter(piece, f"argument{number}")
         else:
             array = "*" if piece.endswith("]") else ""
-            yield Parameter(f"{match[1].strip()}{array}", match[2])
+            yield FunctionParameter(f"{match[1].strip()}{array}", match[2])
 
 
 def _around_hole(source: str, mark: re.Match[str], function: DeviceFunction) -> Iterator[Probe]:

@@ -5,30 +5,30 @@ from __future__ import annotations
 from functools import lru_cache
 
 from gpudiy.errors import near_name
-from gpudiy.locks.program import Program
-
-DONE = ("ret", "exit")
+from gpudiy.litmus.instruction import Branch
+from gpudiy.locks.lock_program import LockProgram, ends_thread
 
 
 class Flow:
-    """The successors of every statement. The number after the last one stands for the end.
+    """The successors of every statement. The number after the last one is the end.
 
     To `join`, edges that close a loop lead to the end: an attempt that fails is over.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LockProgram) -> None:
         self.program = program
         self.end = len(program.statements)
         self.after = [self._successors(position) for position in range(self.end)]
         self.back_edges = self._back_edges()
 
     def target(self, position: int) -> int:
-        statement = self.program.statements[position]
-        name = statement.operands[0] if statement.operands else ""
-        if name not in self.program.labels:
-            hint = near_name(name, sorted(self.program.labels))
-            raise self.program.error_at(position, f"there is no label {name or 'here'}", hint)
-        return self.program.labels[name]
+        """The position that a branch leads to."""
+        branch = self.program.statements[position].instruction
+        assert isinstance(branch, Branch)
+        if branch.target not in self.program.labels:
+            hint = near_name(branch.target, sorted(self.program.labels))
+            raise self.program.error(position, f"there is no label {branch.target}", hint)
+        return self.program.labels[branch.target]
 
     def join(self, position: int) -> int:
         """Where both ways of a branch come together: the nearest statement that all ways from it reach."""
@@ -54,11 +54,12 @@ class Flow:
 
     def _successors(self, position: int) -> tuple[int, ...]:
         statement = self.program.statements[position]
-        if statement.kind == "bra":
+        guarded = statement.guard is not None
+        if isinstance(statement.instruction, Branch):
             target = self.target(position)
-            return (target,) if statement.guard is None else tuple(dict.fromkeys((position + 1, target)))
-        if statement.kind in DONE:
-            return (self.end,) if statement.guard is None else (position + 1, self.end)
+            return (target,) if not guarded else tuple(dict.fromkeys((position + 1, target)))
+        if ends_thread(statement):
+            return (self.end,) if not guarded else (position + 1, self.end)
         return (position + 1,)
 
     def _back_edges(self) -> frozenset[tuple[int, int]]:

@@ -22,10 +22,10 @@ from gpudiy.litmus.instruction import Comparison, Instruction, address_of
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.test import InitialMemory, Test
 from gpudiy.locks.lock import Lock
-from gpudiy.locks.path import Path
+from gpudiy.locks.path import LockPath
 from gpudiy.locks.placement import Placement, Setting, settings
 from gpudiy.locks.question import SCENARIOS, Part, Question, Scenario
-from gpudiy.locks.thread_code import Infeasible, Role, ThreadCode, thread_code
+from gpudiy.locks.thread_code import Infeasible, LockThreadCode, Role, write_thread_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Case:
         placement = self.setting.placement
         if placement is Placement.WARP:
             placement = Placement.CTA
-        if placement is Placement.CLUSTER and not any("cluster" in s.opcode for s in self.lock.program.statements):
+        if placement is Placement.CLUSTER and not any(".cluster" in s.text for s in self.lock.program.statements):
             placement = Placement.CTAS
         return replace(self, setting=Setting(placement))
 
@@ -95,7 +95,7 @@ def lock_test(case: Case) -> LockTest | None:
     """The test of a case; None if no thread can take the path it asks for."""
     spaces = _spaces(case)
     shared = frozenset(name for name, space in spaces.items() if space is Space.SHARED)
-    codes: list[ThreadCode] = []
+    codes: list[LockThreadCode] = []
     for number, part in enumerate(case.scenario.parts):
         try:
             codes.append(_code(case, number, part, shared))
@@ -120,11 +120,11 @@ def lock_test(case: Case) -> LockTest | None:
     return LockTest(case, test, tuple(tuple(code.lines) for code in codes))
 
 
-def _code(case: Case, number: int, part: Part, shared: frozenset[str]) -> ThreadCode:
+def _code(case: Case, number: int, part: Part, shared: frozenset[str]) -> LockThreadCode:
     last = number == case.threads - 1
-    path: Path | None = case.lock.retries[case.retry - 1] if case.retry and last else None
+    path: LockPath | None = case.lock.retries[case.retry - 1] if case.retry and last else None
     section = [replace(operation, variable=_data(case.lock, operation.variable)) for operation in part.section]
-    return thread_code(
+    return write_thread_code(
         case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early
     )
 
@@ -151,7 +151,7 @@ def _spaces(case: Case) -> dict[str, Space]:
     return spaces
 
 
-def _asked(case: Case, codes: Sequence[ThreadCode]) -> Iterator[Expression]:
+def _asked(case: Case, codes: Sequence[LockThreadCode]) -> Iterator[Expression]:
     for number, (part, code) in enumerate(zip(case.scenario.parts, codes, strict=True)):
         if part.enters is not None:
             yield code.entered if part.enters else code.stayed_out

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from gpudiy.locks.path import AccessStep, DecisionStep, Path
-from gpudiy.locks.program import Program
+from gpudiy.locks.lock_program import LockProgram
+from gpudiy.locks.path import AccessStep, DecisionStep, LockPath
 from gpudiy.locks.walk import Walker
 
 TURNS = 3
@@ -18,7 +18,7 @@ MOST_RETRIES = 2
 class Turn:
     """One thread that has the lock to itself: its path, what it read, and memory before, inside and after."""
 
-    path: Path
+    path: LockPath
     values: tuple[int, ...]
     given: Mapping[str, int]
     before: Mapping[str, int]
@@ -31,36 +31,36 @@ class Lock:
     """A lock that has been understood. `retries` are paths of a thread whose first attempt fails."""
 
     name: str
-    program: Program
+    program: LockProgram
     turns: tuple[Turn, ...]
-    retries: tuple[Path, ...]
-    paths: tuple[Path, ...]
+    retries: tuple[LockPath, ...]
+    paths: tuple[LockPath, ...]
     variables: Mapping[str, int]  # and their widths in bits
 
     @property
-    def direct(self) -> Path:
+    def direct(self) -> LockPath:
         return self.turns[0].path
 
-    def changed(self, program: Program) -> Lock:
+    def change(self, program: LockProgram) -> Lock:
         """The lock whose code was changed in a way that leaves what it does alone."""
-        return understood(self.name, program, self.turns[0].before)
+        return follow_lock(self.name, program, self.turns[0].before)
 
     def released(self) -> tuple[str, ...]:
         """The variables that giving the lock back writes."""
         path = self.direct
         steps = path.steps[path.hole :]
-        written = [s.variable for s in steps if isinstance(s, AccessStep) and s.opcode[0] != "ld"]
+        written = [s.variable for s in steps if isinstance(s, AccessStep) and s.writes]
         return tuple(dict.fromkeys(written))
 
 
-def understood(name: str, program: Program, initial: Mapping[str, int] | None = None) -> Lock:
+def follow_lock(name: str, program: LockProgram, initial: Mapping[str, int] | None = None) -> Lock:
     """Follow the code of a lock: raises `InputError` where that cannot be done."""
     walker = Walker(program)
     paths = walker.paths()
     if not any(path.entered for path in paths):
-        raise program.error_at(program.hole, "this lock never acquires: no way leads to its critical section")
+        raise program.error(program.hole, "this lock never acquires: no way leads to its critical section")
     if not any(isinstance(step, AccessStep) for path in paths for step in path.steps):
-        raise program.error_at(program.hole, "no lock found: nothing here accesses memory that threads share")
+        raise program.error(program.hole, "no lock found: nothing here accesses memory that threads share")
     first = _first_turn(walker, initial)
     turns = [_turn(walker, paths, first, _start(walker, initial, first))]
     while len(turns) < TURNS:
@@ -68,29 +68,29 @@ def understood(name: str, program: Program, initial: Mapping[str, int] | None = 
         run = walker.run(len(turns), before, {})
         if run is None:
             problem = "this lock is not given back: after one thread has used it nobody enters"
-            raise program.error_at(program.hole, problem)
+            raise program.error(program.hole, problem)
         turns.append(_turn(walker, paths, run, before))
     direct = turns[0].path
     retries = [
         path
         for path in paths
-        if path.entered and path.released == direct.released and path.accesses_before() > direct.accesses_before()
-        and not _same_decisions(path, direct)
+        if path.entered and path.released == direct.released and not _same_decisions(path, direct)
+        and path.count_accesses_before() > direct.count_accesses_before()
     ]  # fmt: skip
     return Lock(name, program, tuple(turns), tuple(retries[:MOST_RETRIES]), tuple(paths), dict(walker.variables))
 
 
-def _same_decisions(path: Path, direct: Path) -> bool:
+def _same_decisions(path: LockPath, direct: LockPath) -> bool:
     return [s for s in path.steps if isinstance(s, DecisionStep)] == [
         s for s in direct.steps if isinstance(s, DecisionStep)
     ]
 
 
-def _start(walker: Walker, initial: Mapping[str, int] | None, first: Path) -> dict[str, int]:
+def _start(walker: Walker, initial: Mapping[str, int] | None, first: LockPath) -> dict[str, int]:
     return {**dict.fromkeys(walker.variables, 0), **dict(first.given_memory), **(initial or {})}
 
 
-def _first_turn(walker: Walker, initial: Mapping[str, int] | None) -> Path:
+def _first_turn(walker: Walker, initial: Mapping[str, int] | None) -> LockPath:
     """A thread alone, from memory in which the lock is free."""
     program = walker.program
     said = {name: v.initial for name, v in program.variables.items() if v.initial is not None}
@@ -103,16 +103,16 @@ def _first_turn(walker: Walker, initial: Mapping[str, int] | None) -> Path:
     tried = ", ".join(map(str, FREE))
     at = next((path.acquired[-1] for path in walker.paths() if path.entered and path.acquired), program.hole)
     looked = next((s.position for path in walker.paths() for s in path.steps if isinstance(s, AccessStep)), at)
-    raise program.error_at(
+    raise program.error(
         looked, f"this lock never acquires: alone, from memory full of {tried}, a thread does not enter",
         "if a free lock holds something else, say so: --init NAME=VALUE",
     )  # fmt: skip
 
 
-def _turn(walker: Walker, paths: list[Path], run: Path, before: Mapping[str, int]) -> Turn:
+def _turn(walker: Walker, paths: list[LockPath], run: LockPath, before: Mapping[str, int]) -> Turn:
     """The run of a thread alone, with the path it took."""
     path = next((p for p in paths if (p.acquired, p.released) == (run.acquired, run.released)), None)
     if path is None:
         problem = "a thread that is alone goes round before it enters: this lock is not understood"
-        raise walker.program.error_at(walker.program.hole, problem)
+        raise walker.program.error(walker.program.hole, problem)
     return Turn(path, run.values, dict(run.given), dict(before), dict(run.held), dict(run.memory))

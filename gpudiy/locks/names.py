@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from gpudiy.errors import InputError, near_name
-from gpudiy.locks.program import source_error
+from gpudiy.locks.lock_program import source_error
 
 RELEASE = re.compile(r"unlock|release|leave|exit_cs|give|free_lock", re.IGNORECASE)
 ACQUIRE = re.compile(r"lock|acquire|enter|take", re.IGNORECASE)
@@ -14,18 +14,18 @@ ACQUIRE = re.compile(r"lock|acquire|enter|take", re.IGNORECASE)
 Pair = tuple[str | None, str | None]  # the functions a person named: to take the lock, and to give it back
 
 
-def chosen_pair(
+def choose_pair(
     functions: Sequence[str], names: Pair, path: str, source: str, lines: Mapping[str, int]
 ) -> tuple[str, str]:
     """The function that takes the lock and the one that gives it back; raises where that is not clear."""
     releases = [name for name in functions if RELEASE.search(_last(name))]
     acquires = [name for name in functions if ACQUIRE.search(_last(name)) and name not in releases]
-    acquire = _chosen("takes the lock", "--lock", names[0], functions, acquires, path, source, lines)
-    release = _chosen("gives the lock back", "--unlock", names[1], functions, releases, path, source, lines)
+    acquire = _choose("takes the lock", "--lock", names[0], functions, acquires, path, source, lines)
+    release = _choose("gives the lock back", "--unlock", names[1], functions, releases, path, source, lines)
     return acquire, release
 
 
-def _chosen(
+def _choose(
     what: str,
     option: str,
     name: str | None,

@@ -9,9 +9,12 @@ from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from gpudiy.litmus.access import Scope
-from gpudiy.locks.cuda_source import blanked
-from gpudiy.locks.program import Program, Statement
-from gpudiy.locks.strength import Kind, Strength, fence_words, strengthened
+from gpudiy.litmus.instruction import Branch
+from gpudiy.locks.cuda_source import blank_comments
+from gpudiy.locks.lock_program import LockProgram
+from gpudiy.locks.ptx_source import END_OF_ACQUIRE
+from gpudiy.locks.strength import UNUSED, Strength, StrengthKind, fence_text, strengthen
+from gpudiy.ptx import PtxStatement
 
 if TYPE_CHECKING:
     from gpudiy.locks.repair import Change
@@ -34,6 +37,8 @@ LOAD = re.compile(r"\*\s*(?:\(\s*(?:const\s+)?volatile\b[^)]*\)\s*)?(&?[A-Za-z_]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
+    """A piece of the source and what replaces it."""
+
     start: int
     end: int
     text: str
@@ -43,7 +48,7 @@ class CannotRewrite(Exception):
     """A change that the source has no place or no words for."""
 
 
-def can_rewrite(program: Program, position: int, inserted: bool, strength: Strength) -> bool:
+def can_rewrite(program: LockProgram, position: int, inserted: bool, strength: Strength) -> bool:
     try:
         _edits(program, position, inserted, strength)
     except CannotRewrite:
@@ -51,7 +56,7 @@ def can_rewrite(program: Program, position: int, inserted: bool, strength: Stren
     return True
 
 
-def patched(program: Program, changes: Sequence[Change]) -> str:
+def patch_source(program: LockProgram, changes: Sequence[Change]) -> str:
     """The source with the changes made; raises `CannotRewrite`."""
     edits: list[Edit] = []
     for change in changes:
@@ -62,13 +67,13 @@ def patched(program: Program, changes: Sequence[Change]) -> str:
     return source
 
 
-def difference(old: str, new: str, path: str) -> str:
+def write_difference(old: str, new: str, path: str) -> str:
     """A unified diff."""
     lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def _edits(program: Program, position: int, inserted: bool, strength: Strength) -> list[Edit]:
+def _edits(program: LockProgram, position: int, inserted: bool, strength: Strength) -> list[Edit]:
     if program.is_cuda:
         rewrite = _cuda_fence if inserted else _cuda_change
     else:
@@ -76,38 +81,38 @@ def _edits(program: Program, position: int, inserted: bool, strength: Strength) 
     return rewrite(program, position, strength)
 
 
-def _ptx_fence(program: Program, position: int, strength: Strength) -> list[Edit]:
+def _ptx_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     """A line of its own before a statement; at the critical section, before or after its mark."""
     hole = program.hole
     at = position
-    if position == hole and not program.statements[hole].line:
-        at = max((i for i in range(hole) if program.statements[i].operands == ("%hole",)), default=hole)
+    if position == hole and not program.statements[hole].place.line:
+        at = max((i for i in range(hole) if _leads_to_hole(program.statements[i])), default=hole)
     statement = program.statements[at]
-    if not statement.line:
+    if not statement.place.line:
         raise CannotRewrite
-    start, indent = _line_start(program.source, statement.line)
-    model = next((s for s in program.statements[:hole] if s.line and s.kind != "ret"), None)
+    start, indent = _line_start(program.source, statement.place.line)
+    model = next((s for s in program.statements[:hole] if s.place.line and s.opcode[0] != "ret"), None)
     if program.path.endswith(".lock") and model is not None:
-        indent = _line_start(program.source, model.line)[1]
+        indent = _line_start(program.source, model.place.line)[1]
     end = ";" if program.path.endswith(".ptx") else ""
-    return [Edit(start, start, f"{indent}{'.'.join(fence_words(strength))}{end}\n")]
+    return [Edit(start, start, f"{indent}{fence_text(strength)}{end}\n")]
 
 
-def _ptx_change(program: Program, position: int, strength: Strength) -> list[Edit]:
+def _ptx_change(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     statement = program.statements[position]
-    if not statement.line:
+    if not statement.place.line:
         raise CannotRewrite
-    new = strengthened(statement, strength)
-    if new.operands != statement.operands and program.path.endswith(".ptx") and statement.kind == "st":
+    new = strengthen(statement, strength)
+    if strength.kind is StrengthKind.ATOMIC and program.path.endswith(".ptx") and statement.opcode[0] == "st":
         raise CannotRewrite  # the register it needs would have to be declared
-    new_text = new.text.replace("%gpudiy", "unused")
+    new_text = new.text.replace(UNUSED, "unused")
     start = _offset(program.source, statement)
     end = re.compile(r";|\s*(?:#|//)|\s*$", re.MULTILINE).search(program.source, start)
     assert end is not None
     return [Edit(start, end.start(), new_text)]
 
 
-def _cuda_fence(program: Program, position: int, strength: Strength) -> list[Edit]:
+def _cuda_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     assert program.ends is not None
     entry, exit = program.ends
     fence = f"{_cuda_fence_text(strength)};"
@@ -116,10 +121,10 @@ def _cuda_fence(program: Program, position: int, strength: Strength) -> list[Edi
     if position == program.hole + 1:
         return [_after(program.source, exit, fence)]
     statement = program.statements[position]
-    if not statement.line:
+    if not statement.place.line:
         raise CannotRewrite
     start = _offset(program.source, statement)
-    text = blanked(program.source)
+    text = blank_comments(program.source)
     if text[:start].rstrip()[-1:] in (";", "{", "}"):
         return [_before(program.source, start, fence)]
     end = text.find(";", start)
@@ -130,9 +135,9 @@ def _cuda_fence(program: Program, position: int, strength: Strength) -> list[Edi
 
 def _cuda_fence_text(strength: Strength) -> str:
     assert strength.scope is not None
-    if strength.kind is Kind.MEMBAR:
+    if strength.kind is StrengthKind.MEMBAR:
         return FENCES[strength.scope]
-    order = "SEQ_CST" if strength.kind is Kind.FENCE_SC else "ACQ_REL"
+    order = "SEQ_CST" if strength.kind is StrengthKind.FENCE_SC else "ACQ_REL"
     return f"__nv_atomic_thread_fence(__NV_ATOMIC_{order}, __NV_THREAD_SCOPE_{SCOPE_NAMES[strength.scope]})"
 
 
@@ -159,9 +164,9 @@ def _after(source: str, offset: int, text: str) -> Edit:
     return Edit(end + 1, end + 1, f"{indent}{text}\n")
 
 
-def _cuda_change(program: Program, position: int, strength: Strength) -> list[Edit]:
+def _cuda_change(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     statement = program.statements[position]
-    if not statement.line or statement.line > program.source.count("\n") + 1:
+    if not statement.place.line or statement.place.line > program.source.count("\n") + 1:
         raise CannotRewrite
     start = _offset(program.source, statement)
     for rewrite in (_inline_assembly, _fence_call, _builtin, _intrinsic, _plain_access):
@@ -171,34 +176,34 @@ def _cuda_change(program: Program, position: int, strength: Strength) -> list[Ed
     raise CannotRewrite
 
 
-def _inline_assembly(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+def _inline_assembly(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     """The opcode stands in the source as it is."""
     opcode = ".".join(statement.opcode)
     found = source.find(opcode, start, start + 400)
-    if found < 0 or strength.kind is Kind.ATOMIC:
+    if found < 0 or strength.kind is StrengthKind.ATOMIC:
         return []
-    return [Edit(found, found + len(opcode), ".".join(strengthened(statement, strength).opcode))]
+    return [Edit(found, found + len(opcode), ".".join(strengthen(statement, strength).opcode))]
 
 
-def _fence_call(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
-    if statement.kind not in ("membar", "fence"):
+def _fence_call(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+    if statement.opcode[0] not in ("membar", "fence"):
         return []
-    found = ANY_FENCE.search(blanked(source), start)
+    found = ANY_FENCE.search(blank_comments(source), start)
     return [Edit(found.start(), found.end(), _cuda_fence_text(strength))] if found else []
 
 
-def _operation(statement: Statement) -> str:
-    if statement.kind in ("ld", "st"):
-        return statement.kind
+def _operation(statement: PtxStatement) -> str:
+    if statement.opcode[0] in ("ld", "st"):
+        return statement.opcode[0]
     return next((word for word in statement.opcode if word in INTRINSICS), "")
 
 
-def _builtin(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+def _builtin(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     """`__nv_atomic_…`: its first order and its scope are arguments."""
     name = BUILTINS.get(_operation(statement))
-    if name is None or strength.kind in (Kind.VOLATILE, Kind.ATOMIC) or strength.scope is None:
+    if name is None or strength.kind in (StrengthKind.VOLATILE, StrengthKind.ATOMIC) or strength.scope is None:
         return []
-    text = blanked(source)
+    text = blank_comments(source)
     call = _nearest(text, rf"\b{name}\s*\(", start)
     if call is None:
         return []
@@ -213,12 +218,12 @@ def _builtin(source: str, start: int, statement: Statement, strength: Strength) 
     ]
 
 
-def _intrinsic(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
+def _intrinsic(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     """`atomicCAS` and its like have a scope in their names, but no order."""
     name = INTRINSICS.get(_operation(statement))
-    if name is None or strength.kind is not Kind.RELAXED or strength.scope not in SUFFIXES:
+    if name is None or strength.kind is not StrengthKind.RELAXED or strength.scope not in SUFFIXES:
         return []
-    call = _nearest(blanked(source), rf"\b{name}(_block|_system)?(?=\s*\()", start)
+    call = _nearest(blank_comments(source), rf"\b{name}(_block|_system)?(?=\s*\()", start)
     return [] if call is None else [Edit(call.start(), call.end(), f"{name}{SUFFIXES[strength.scope]}")]
 
 
@@ -228,12 +233,12 @@ def _nearest(text: str, pattern: str, start: int) -> re.Match[str] | None:
     return found if found is not None and found.start() - start < 600 else None
 
 
-def _plain_access(source: str, start: int, statement: Statement, strength: Strength) -> list[Edit]:
-    text = blanked(source)
+def _plain_access(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+    text = blank_comments(source)
     end = text.find(";", start)
-    if end < 0 or statement.kind not in ("ld", "st"):
+    if end < 0 or statement.opcode[0] not in ("ld", "st"):
         return []
-    if statement.kind == "st":
+    if statement.opcode[0] == "st":
         match = STORE.match(text, start)
         if match is None:
             return []
@@ -245,13 +250,18 @@ def _plain_access(source: str, start: int, statement: Statement, strength: Stren
         if match is None:
             return []
         arguments, name, builtin = match[1], "atomicAdd", "__nv_atomic_load_n"
-    if strength.scope is None or strength.kind is Kind.VOLATILE:
+    if strength.scope is None or strength.kind is StrengthKind.VOLATILE:
         return []
-    if strength.kind is Kind.ATOMIC:
-        zero = ", 0" if statement.kind == "ld" else ""
+    if strength.kind is StrengthKind.ATOMIC:
+        zero = ", 0" if statement.opcode[0] == "ld" else ""
         return [Edit(match.start(), match.end(), f"{name}{SUFFIXES[strength.scope]}({arguments}{zero})")]
     order = f"__NV_ATOMIC_{strength.kind.upper()}, __NV_THREAD_SCOPE_{SCOPE_NAMES[strength.scope]}"
     return [Edit(match.start(), match.end(), f"{builtin}({arguments}, {order})")]
+
+
+def _leads_to_hole(statement: PtxStatement) -> bool:
+    branch = statement.instruction
+    return isinstance(branch, Branch) and branch.target == END_OF_ACQUIRE
 
 
 def _line_start(source: str, line: int) -> tuple[int, str]:
@@ -262,5 +272,5 @@ def _line_start(source: str, line: int) -> tuple[int, str]:
     return start, match[0] if match else ""
 
 
-def _offset(source: str, statement: Statement) -> int:
-    return _line_start(source, statement.line)[0] + max(0, statement.column - 1)
+def _offset(source: str, statement: PtxStatement) -> int:
+    return _line_start(source, statement.place.line)[0] + max(0, statement.place.column - 1)

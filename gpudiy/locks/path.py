@@ -1,28 +1,36 @@
-"""`Path`: one way through the code of a lock, as the accesses, fences and decisions along it."""
+"""`LockPath`: one way through the code of a lock, as the accesses, fences and decisions along it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.locks.value import Comparing, Read, Value
+from gpudiy.litmus.instruction import Fence, Load, MemoryInstruction, ProxyFence
+from gpudiy.locks.symbolic_value import ComparedValues, ReadValue, SymbolicValue
 
 
 @dataclass(frozen=True, slots=True)
 class AccessStep:
-    """A load, store, atomic or reduction; `opcode` has no space, that is for the memory map to say."""
+    """A load, store, atomic or reduction."""
 
     position: int  # of the statement in the program
-    opcode: tuple[str, ...]
+    instruction: MemoryInstruction
     variable: str
-    sources: tuple[Value, ...]
-    read: Read | None
-    guard: int | None  # the decision it hangs on, as its index among the steps
+    sources: tuple[SymbolicValue, ...]
+    read: ReadValue | None
+    guard: int | None  # the decision it depends on, as its index among the steps
+
+    @property
+    def writes(self) -> bool:
+        """Whether it can write its variable."""
+        return not isinstance(self.instruction, Load)
 
 
 @dataclass(frozen=True, slots=True)
 class FenceStep:
+    """A fence."""
+
     position: int
-    opcode: tuple[str, ...]
+    instruction: Fence | ProxyFence
     guard: int | None
 
 
@@ -31,30 +39,30 @@ class DecisionStep:
     """A comparison that was true, or the path would be another one."""
 
     position: int
-    comparing: Comparing
+    compared: ComparedValues
     guard: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class HoleStep:
-    """Where the critical section stands."""
+    """The critical section."""
 
     position: int
     guard: int | None
 
 
-Step = AccessStep | FenceStep | DecisionStep | HoleStep
+LockStep = AccessStep | FenceStep | DecisionStep | HoleStep
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class LockPath:
     """From the start of the acquire through the critical section to the end of the release.
 
     `acquired` and `released` are the statements passed before and after the hole. In a run whose reads are known,
     `values` are what they gave and `memory` what the variables hold at the end.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[LockStep, ...]
     acquired: tuple[int, ...]
     released: tuple[int, ...]
     entered: bool = True
@@ -68,7 +76,7 @@ class Path:
     def hole(self) -> int:
         return next(index for index, step in enumerate(self.steps) if isinstance(step, HoleStep))
 
-    def accesses_before(self) -> int:
+    def count_accesses_before(self) -> int:
         """How much it takes to enter: paths with failed attempts take more."""
         steps = self.steps[: self.hole] if self.entered else self.steps
         return sum(isinstance(step, AccessStep) for step in steps)

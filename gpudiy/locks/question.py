@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpudiy.locks.thread_code import Operation, OperationKind, Role
+from gpudiy.locks.thread_code import Role, SectionOperation, SectionOperationKind
 
 
 class Question(StrEnum):
@@ -30,16 +30,16 @@ class Question(StrEnum):
         }[self]
 
 
-def R(variable: str) -> Operation:  # noqa: N802
-    return Operation(OperationKind.READ, variable)
+def R(variable: str) -> SectionOperation:  # noqa: N802
+    return SectionOperation(SectionOperationKind.READ, variable)
 
 
-def W(variable: str, value: int) -> Operation:  # noqa: N802
-    return Operation(OperationKind.WRITE, variable, value)
+def W(variable: str, value: int) -> SectionOperation:  # noqa: N802
+    return SectionOperation(SectionOperationKind.WRITE, variable, value)
 
 
-def I(variable: str) -> Operation:  # noqa: E743, N802
-    return Operation(OperationKind.INCREMENT, variable)
+def I(variable: str) -> SectionOperation:  # noqa: E743, N802
+    return SectionOperation(SectionOperationKind.INCREMENT, variable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Part:
     """What one thread does, and what its reads must give for the outcome in question."""
 
     role: Role
-    section: tuple[Operation, ...] = ()
+    section: tuple[SectionOperation, ...] = ()
     reads: tuple[int | None, ...] = ()
     enters: bool | None = True  # None: the outcome does not say
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 from gpudiy.errors import InputError
 from gpudiy.locks.cuda_source import KERNEL, Probe, probes
+from gpudiy.locks.lock_program import LockProgram, hole_statement, is_hole, source_error
 from gpudiy.locks.names import Pair
-from gpudiy.locks.program import HOLE, Program, source_error
-from gpudiy.locks.read_ptx import compiled_program
+from gpudiy.locks.ptx_source import PROBE_FILE, compiled_program
+from gpudiy.ptx import CodePlace
 
 ARCHITECTURE = "sm_75"  # the oldest that today's compiler knows; what it makes of a lock is older still
 COMPLAINT = re.compile(r"^[^\n(]*\((\d+)\): (?:catastrophic )?error[^:\n]*: ([^\n]*)", re.MULTILINE)
@@ -19,21 +20,21 @@ OTHER_COMPLAINT = re.compile(r"error[^:\n]*: ([^\n]*)")
 
 def read_cuda(
     source: str, path: str, names: Pair, architecture: str = ARCHITECTURE, includes: Sequence[str] = ()
-) -> Program:
+) -> LockProgram:
     """The program of the lock in a CUDA C source; raises `InputError`, or `MissingTool` without a compiler."""
     from gpudiy.harness.nvrtc import CompileError
 
     problem: InputError | None = None
     for probe in probes(source, path, names):
         try:
-            ptx = _compiled(probe, architecture, tuple(includes))
+            ptx = _compile(probe, architecture, tuple(includes))
         except CompileError as error:
             problem = problem or _complaint(error.log, source, path)
             continue
         program = compiled_program(ptx, path, source, probe.parameters, KERNEL if KERNEL in probe.text else None)
-        holes = [index for index, statement in enumerate(program.statements) if statement.opcode == HOLE]
+        holes = [index for index, statement in enumerate(program.statements) if is_hole(statement)]
         if len(holes) == 1:
-            return _named_hole(program, probe, source)
+            return _place_hole(program, probe, source)
         if not holes:
             problem = problem or source_error(path, source, "the compiler finds that this lock never enters")
         else:
@@ -44,20 +45,20 @@ def read_cuda(
     raise problem
 
 
-def _named_hole(program: Program, probe: Probe, source: str) -> Program:
+def _place_hole(program: LockProgram, probe: Probe, source: str) -> LockProgram:
     """The hole stands where a person put it, not where the kernel that calls the lock has it."""
     line = source.count("\n", 0, probe.entry) + 1
     column = probe.entry - source.rfind("\n", 0, probe.entry)
-    named = program.replaced(program.hole, replace(program.statements[program.hole], line=line, column=column))
+    named = program.exchange(program.hole, hole_statement(CodePlace(line, column)))
     return replace(named, ends=(probe.entry, probe.exit))
 
 
-def _compiled(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str:
+def _compile(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str:
     from gpudiy.harness.nvrtc import Product, compiler_for
 
     compiler = compiler_for(architecture)
     options = ["-lineinfo", "--std=c++17", "-w", "-default-device", *(f"-I{folder}" for folder in includes)]
-    return compiler.compile(probe.text, architecture, Product.PTX, options, "lock.cu").decode()
+    return compiler.compile(probe.text, architecture, Product.PTX, options, PROBE_FILE).decode()
 
 
 def _complaint(log: str, source: str, path: str) -> InputError:

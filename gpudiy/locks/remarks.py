@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gpudiy.litmus.instruction import Atomic, Load, Reduce, Store
 from gpudiy.locks.flow import Flow
 from gpudiy.locks.lock import Lock
-from gpudiy.locks.path import AccessStep, DecisionStep, Path
-
-STRONG = ("relaxed", "acquire", "release", "acq_rel", "volatile")
+from gpudiy.locks.path import AccessStep, DecisionStep, LockPath
 
 
 class RemarkKind(StrEnum):
@@ -27,7 +26,7 @@ class Remark:
     text: str
 
 
-def remarks(lock: Lock) -> list[Remark]:
+def find_remarks(lock: Lock) -> list[Remark]:
     return [*_hanging(lock), *_unreleased(lock), *_unentered(lock), *_plain_release(lock)]
 
 
@@ -39,7 +38,7 @@ def _hanging(lock: Lock) -> Iterator[Remark]:
     before = {position for path in lock.paths if path.entered for position in path.acquired}
     for edge in sorted(flow.back_edges):
         loop = flow.loop_of(edge)
-        spins = [p for p in sorted(loop) if lock.program.statements[p].kind in ("ld", "atom") and p in before]
+        spins = [p for p in sorted(loop) if _reads(lock, p) and p in before]
         if spins and hole not in loop:
             yield Remark(
                 RemarkKind.HANGS_WARP,
@@ -55,7 +54,7 @@ def _unreleased(lock: Lock) -> Iterator[Remark]:
         if not path.entered:
             continue
         after = path.steps[path.hole :]
-        if any(isinstance(s, AccessStep) and s.opcode[0] != "ld" and s.variable in written for s in after):
+        if any(isinstance(s, AccessStep) and s.writes and s.variable in written for s in after):
             continue
         decisions = [step for step in after if isinstance(step, DecisionStep)]
         position = decisions[-1].position if decisions else lock.program.hole
@@ -66,7 +65,7 @@ def _unreleased(lock: Lock) -> Iterator[Remark]:
 
 
 def _unentered(lock: Lock) -> Iterator[Remark]:
-    path: Path | None = next((path for path in lock.paths if not path.entered), None)
+    path: LockPath | None = next((path for path in lock.paths if not path.entered), None)
     if path is not None:
         decisions = [step for step in path.steps if isinstance(step, DecisionStep)]
         position = decisions[-1].position if decisions else lock.program.hole
@@ -77,18 +76,22 @@ def _plain_release(lock: Lock) -> Iterator[Remark]:
     """PTX does not guarantee atomicity of atomics with respect to plain stores."""
     atomics = {
         step.variable for path in lock.paths for step in path.steps
-        if isinstance(step, AccessStep) and step.opcode[0] in ("atom", "red")
+        if isinstance(step, AccessStep) and isinstance(step.instruction, (Atomic, Reduce))
     }  # fmt: skip
     for step in lock.direct.steps[lock.direct.hole :]:
-        if not isinstance(step, AccessStep) or step.opcode[0] != "st" or step.variable not in atomics:
+        if not isinstance(step, AccessStep) or step.variable not in atomics:
             continue
-        if not any(word in STRONG for word in step.opcode):
+        if isinstance(step.instruction, Store) and not step.instruction.access.strong:
             text = f"a plain store to {step.variable}: PTX does not promise that atomics are atomic beside it"
             yield Remark(RemarkKind.PLAIN_RELEASE, _line(lock, step.position), text)
             return
 
 
+def _reads(lock: Lock, position: int) -> bool:
+    return isinstance(lock.program.statements[position].instruction, (Load, Atomic))
+
+
 def _line(lock: Lock, position: int) -> int:
     """The source line of a statement, or of the next one before it that has one."""
-    lines = [statement.line for statement in lock.program.statements[: position + 1] if statement.line]
+    lines = [statement.place.line for statement in lock.program.statements[: position + 1] if statement.place.line]
     return lines[-1] if lines else 0

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 
 from gpudiy.errors import InputError
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.instruction import Atomic, Fence, Load, Reduce, Store
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, cases, lock_test
 from gpudiy.locks.judgement import LIMIT, LOOKED_AT
 from gpudiy.locks.lock import Lock
+from gpudiy.locks.lock_program import LockProgram, read_statement
 from gpudiy.locks.patch import can_rewrite
 from gpudiy.locks.path import AccessStep, FenceStep
-from gpudiy.locks.program import Program, Statement
-from gpudiy.locks.strength import SCOPES, Kind, Strength, fence_words, strength_of, strengthened
+from gpudiy.locks.strength import SCOPES, UNUSED, Strength, StrengthKind, fence_text, strength_of, strengthen
 from gpudiy.models.model import Model
 from gpudiy.models.verdict import Answer, Verdict, decide
 
@@ -32,7 +33,7 @@ MOST_TRIED = 60_000  # combinations looked at, most of them without deciding a t
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class RepairSite:
     """A place that can be made stronger: a fence before a statement that is not there yet, or the statement itself."""
 
     position: int
@@ -45,30 +46,31 @@ class Site:
 class Change:
     """A site and what it becomes."""
 
-    site: Site
+    site: RepairSite
     strength: Strength
 
     @property
     def cost(self) -> int:
         return self.strength.cost - (0 if self.site.now is None else self.site.now.cost)
 
-    def text(self, program: Program) -> str:
+    def text(self, program: LockProgram) -> str:
         statement = program.statements[self.site.position]
-        place = "" if not statement.line else f"line {statement.line}: "
+        line = statement.place.line
+        place = f"line {line}: " if line else ""
         if self.site.inserted:
-            fence = ".".join(fence_words(self.strength))
+            fence = fence_text(self.strength)
             at = self.site.position
             where = (
                 "before the critical section" if at == program.hole
                 else "after the critical section" if at == program.hole + 1 else f"before `{statement.text}`"
             )  # fmt: skip
             return f"{place}{fence} {where}"
-        new = re.sub(r"%gpudiy\d+", "_", strengthened(statement, self.strength).text)  # a result nobody wants
+        new = re.sub(rf"{UNUSED}\d+", "_", strengthen(statement, self.strength).text)
         return f"{place}`{statement.text}` becomes `{new}`"
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class LockRepair:
     """Changes after which the models forbid all that they must; nothing weaker does."""
 
     changes: tuple[Change, ...]
@@ -94,12 +96,12 @@ class Repairer:
         small_first = sorted(range(len(asked)), key=lambda number: asked[number].threads)
         self.order = [(number, index) for number in small_first for index in range(len(self.models))]
 
-    def repairs(self, most: int = MOST_REPAIRS) -> list[Repair]:
+    def repairs(self, most: int = MOST_REPAIRS) -> list[LockRepair]:
         """The cheapest minimal repairs; one without changes if nothing is wrong, none if nothing helps."""
         sites = list(self.sites())
         nothing: Choice = (None,) * len(sites)
         if self.holds(self.lock):
-            return [Repair((), self.lock)]
+            return [LockRepair((), self.lock)]
         good: list[Choice] = []
         bad = [self._raised(sites, nothing)]
         for chosen in self.watch(_by_cost(sites)):
@@ -125,7 +127,7 @@ class Repairer:
                     return verdict.reason
         return None
 
-    def smaller(self, repair: Repair) -> Iterator[Lock]:
+    def smaller(self, repair: LockRepair) -> Iterator[Lock]:
         """The locks of all changes that are one step weaker than a repair."""
         for index, change in enumerate(repair.changes):
             others = [*repair.changes[:index], *repair.changes[index + 1 :]]
@@ -146,22 +148,24 @@ class Repairer:
                 return False
         return True
 
-    def sites(self) -> Iterator[Site]:
+    def sites(self) -> Iterator[RepairSite]:
         """Every place of the lock that can be made stronger, as far as the models and the source have words for it."""
         program, path = self.lock.program, self.lock.direct
         hole = program.hole
         for position in dict.fromkeys((hole, hole + 1, *self._before_release())):
             options = self._able(position, True, [Strength(k, s) for k in self._fences() for s in SCOPES])
             if options:
-                yield Site(position, True, None, options)
+                yield RepairSite(position, True, None, options)
         states = self._state_variables()
         for step in path.steps:
-            if isinstance(step, FenceStep) or (isinstance(step, AccessStep) and step.variable in states):
+            if (isinstance(step, FenceStep) and isinstance(step.instruction, Fence)) or (
+                isinstance(step, AccessStep) and step.variable in states
+            ):
                 now = strength_of(program.statements[step.position])
                 stronger = [s for s in self._candidates(step) if s.includes(now) and s != now and not now.includes(s)]
                 options = self._able(step.position, False, stronger)
                 if options:
-                    yield Site(step.position, False, now, options)
+                    yield RepairSite(step.position, False, now, options)
 
     def _able(self, position: int, inserted: bool, strengths: list[Strength]) -> tuple[Strength, ...]:
         able = [s for s in strengths if can_rewrite(self.lock.program, position, inserted, s)]
@@ -171,13 +175,13 @@ class Repairer:
         """The variables that the lock itself changes: the others only tell it something."""
         return frozenset(
             step.variable for path in self.lock.paths for step in path.steps
-            if isinstance(step, AccessStep) and step.opcode[0] != "ld"
+            if isinstance(step, AccessStep) and step.writes
         )  # fmt: skip
 
     def _before_release(self) -> list[int]:
         released, path = self.lock.released(), self.lock.direct
         accesses = [step for step in path.steps[path.hole :] if isinstance(step, AccessStep)]
-        writes = [s.position for s in accesses if s.opcode[0] != "ld" and s.variable in released]
+        writes = [s.position for s in accesses if s.writes and s.variable in released]
         return writes[-1:] if len(accesses) > 1 else []
 
     @property
@@ -185,28 +189,24 @@ class Repairer:
         """Whether all models know orders and scopes of accesses."""
         return all("ACQ" in model.inputs and "scoped" in model.inputs for model in self.models)
 
-    def _fences(self) -> tuple[Kind, ...]:
+    def _fences(self) -> tuple[StrengthKind, ...]:
         if not self._modern:
-            return (Kind.MEMBAR,)
-        return (Kind.FENCE_ACQ_REL, Kind.MEMBAR if self.lock.program.is_cuda else Kind.FENCE_SC)
+            return (StrengthKind.MEMBAR,)
+        return (StrengthKind.FENCE_ACQ_REL, StrengthKind.MEMBAR if self.lock.program.is_cuda else StrengthKind.FENCE_SC)
 
     def _candidates(self, step: AccessStep | FenceStep) -> Iterator[Strength]:
         if isinstance(step, FenceStep):
             now = strength_of(self.lock.program.statements[step.position])
             yield from (Strength(kind, scope) for kind in {now.kind, *self._fences()} for scope in SCOPES)
             return
-        kinds = {
-            "ld": (Kind.RELAXED, Kind.ACQUIRE), "st": (Kind.RELAXED, Kind.RELEASE),
-            "atom": (Kind.RELAXED, Kind.ACQUIRE, Kind.RELEASE, Kind.ACQ_REL), "red": (Kind.RELAXED, Kind.RELEASE),
-        }[step.opcode[0]]  # fmt: skip
-        if not self._modern:
-            kinds = (Kind.RELAXED,) if step.opcode[0] in ("atom", "red") else ()
+        atomic = isinstance(step.instruction, (Atomic, Reduce))
+        kinds = _kinds_of(step) if self._modern else (StrengthKind.RELAXED,) if atomic else ()
         yield from (Strength(kind, scope) for kind in kinds for scope in SCOPES)
-        if step.opcode[0] in ("ld", "st"):
-            yield Strength(Kind.VOLATILE, SCOPES[-1])
-            yield from (Strength(Kind.ATOMIC, scope) for scope in SCOPES)
+        if not atomic:
+            yield Strength(StrengthKind.VOLATILE, SCOPES[-1])
+            yield from (Strength(StrengthKind.ATOMIC, scope) for scope in SCOPES)
 
-    def _raised(self, sites: Sequence[Site], chosen: Choice) -> Choice:
+    def _raised(self, sites: Sequence[RepairSite], chosen: Choice) -> Choice:
         """A bad choice made as strong as it can be while the same test refutes it, site by site: it rules out more."""
         number, index = self.order[0]
         for place, site in enumerate(sites):
@@ -220,17 +220,17 @@ class Repairer:
                     break
         return chosen
 
-    def _good(self, sites: Sequence[Site], chosen: Sequence[Strength | None]) -> bool:
+    def _good(self, sites: Sequence[RepairSite], chosen: Sequence[Strength | None]) -> bool:
         try:
             return self.holds(self._repair(sites, chosen).lock)
         except InputError:
             return False
 
-    def _repair(self, sites: Sequence[Site], chosen: Sequence[Strength | None]) -> Repair:
+    def _repair(self, sites: Sequence[RepairSite], chosen: Sequence[Strength | None]) -> LockRepair:
         changes = tuple(Change(site, s) for site, s in zip(sites, chosen, strict=True) if s is not None)
-        return Repair(changes, self._changed(changes))
+        return LockRepair(changes, self._changed(changes))
 
-    def _locks(self, others: Sequence[Change], strengths: list[Strength | None], site: Site) -> Iterator[Lock]:
+    def _locks(self, others: Sequence[Change], strengths: list[Strength | None], site: RepairSite) -> Iterator[Lock]:
         for strength in strengths:
             yield self._changed([*others, *([] if strength is None else [Change(site, strength)])])
 
@@ -239,12 +239,11 @@ class Repairer:
         for change in sorted(changes, key=lambda c: (c.site.position, not c.site.inserted), reverse=True):
             position = change.site.position
             if change.site.inserted:
-                before = program.statements[position]
-                fence = Statement(fence_words(change.strength), guard=None, line=before.line, column=before.column)
-                program = program.inserted(position, fence)
+                fence = read_statement(fence_text(change.strength), program.statements[position].place)
+                program = program.insert(position, fence)
             else:
-                program = program.replaced(position, strengthened(program.statements[position], change.strength))
-        return self.lock.changed(program)
+                program = program.exchange(position, strengthen(program.statements[position], change.strength))
+        return self.lock.change(program)
 
     def _cases(self, lock: Lock) -> list[Case]:
         """One of all cases that are the same to these models."""
@@ -266,6 +265,18 @@ class Repairer:
         return self.verdicts[key]
 
 
+def _kinds_of(step: AccessStep) -> tuple[StrengthKind, ...]:
+    """The orders that an access can have."""
+    relaxed, acquire, release = StrengthKind.RELAXED, StrengthKind.ACQUIRE, StrengthKind.RELEASE
+    match step.instruction:
+        case Load():
+            return (relaxed, acquire)
+        case Store() | Reduce():
+            return (relaxed, release)
+        case Atomic():
+            return (relaxed, acquire, release, StrengthKind.ACQ_REL)
+
+
 def _includes(one: Sequence[Strength | None], other: Sequence[Strength | None]) -> bool:
     """Whether one choice is everywhere at least as strong as another."""
     return all(
@@ -274,7 +285,7 @@ def _includes(one: Sequence[Strength | None], other: Sequence[Strength | None]) 
     )
 
 
-def _by_cost(sites: Sequence[Site]) -> Iterator[Choice]:
+def _by_cost(sites: Sequence[RepairSite]) -> Iterator[Choice]:
     """All choices, the cheapest first; of equal cost those with fewer changes."""
     costs = [(0, *(Change(site, option).cost for option in site.options)) for site in sites]
     start = (0,) * len(sites)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from gpudiy.errors import InputError, near_name
 from gpudiy.files import read_text
-from gpudiy.locks.description import read_description
-from gpudiy.locks.lock import Lock, understood
+from gpudiy.locks.lock import Lock, follow_lock
+from gpudiy.locks.lock_description import read_description
+from gpudiy.locks.lock_program import LockProgram
 from gpudiy.locks.names import Pair
-from gpudiy.locks.program import Program
+from gpudiy.locks.ptx_source import read_ptx
 from gpudiy.locks.read_cuda import ARCHITECTURE, read_cuda
-from gpudiy.locks.read_ptx import read_ptx
 
 LIBRARY = Path(__file__).parent / "library"
 CUDA_SUFFIXES = (".cu", ".cuh", ".h", ".hpp", ".cpp", ".c")
@@ -62,10 +62,10 @@ def read_lock(text: str, path: str, reading: Reading = PLAIN) -> Lock:
     if len(text) > LARGEST:
         raise InputError(f"too large for a lock: more than {LARGEST:,} characters", path=path)
     name = re.sub(r"[^\w.-]", "-", Path(path).stem, flags=re.ASCII)  # it becomes part of the names of tests
-    return understood(name, read_program(text, path, reading), _initial(reading.initial))
+    return follow_lock(name, read_program(text, path, reading), _initial(reading.initial))
 
 
-def read_program(text: str, path: str, reading: Reading = PLAIN) -> Program:
+def read_program(text: str, path: str, reading: Reading = PLAIN) -> LockProgram:
     suffix = Path(path).suffix
     if suffix == ".lock":
         return read_description(text, path)

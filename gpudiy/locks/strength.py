@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.access import Scope
-from gpudiy.locks.program import Statement
+from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Load, Reduce, Store
+from gpudiy.locks.lock_program import read_statement
+from gpudiy.ptx import PtxStatement
 
 
-class Kind(StrEnum):
-    """What a fence or an access can be made; `atomic` stands for an atomic in the place of a plain access."""
+class StrengthKind(StrEnum):
+    """What a fence or an access can be made; `atomic` is an atomic in the place of a plain access."""
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -26,83 +29,91 @@ class Kind(StrEnum):
 
 SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
 SCOPE_COST = {Scope.CTA: 1, Scope.CLUSTER: 2, Scope.GPU: 3, Scope.SYS: 5}
-KIND_COST = {
-    Kind.WEAK: 0, Kind.RELAXED: 2, Kind.VOLATILE: 2, Kind.ATOMIC: 4, Kind.ACQUIRE: 5, Kind.RELEASE: 5, Kind.ACQ_REL: 8,
-    Kind.FENCE_ACQ_REL: 10, Kind.FENCE_SC: 20, Kind.MEMBAR: 20,
-}  # fmt: skip
-BELOW = {
-    Kind.WEAK: (), Kind.RELAXED: (Kind.WEAK,), Kind.VOLATILE: (Kind.WEAK, Kind.RELAXED),
-    Kind.ATOMIC: (Kind.WEAK, Kind.RELAXED), Kind.ACQUIRE: (Kind.WEAK, Kind.RELAXED),
-    Kind.RELEASE: (Kind.WEAK, Kind.RELAXED), Kind.ACQ_REL: (Kind.WEAK, Kind.RELAXED, Kind.ACQUIRE, Kind.RELEASE),
-    Kind.FENCE_ACQ_REL: (), Kind.FENCE_SC: (Kind.FENCE_ACQ_REL, Kind.MEMBAR),
-    Kind.MEMBAR: (Kind.FENCE_ACQ_REL, Kind.FENCE_SC),
-}  # fmt: skip
-SCOPE_WORDS = {"cta": Scope.CTA, "cluster": Scope.CLUSTER, "gpu": Scope.GPU, "gl": Scope.GPU, "sys": Scope.SYS}
-ORDER_WORDS = ("weak", "relaxed", "volatile", "acquire", "release", "acq_rel")
+_COSTS_AND_WEAKER = {  # what a kind costs, and the kinds that it includes
+    StrengthKind.WEAK: (0, ()),
+    StrengthKind.RELAXED: (2, ("weak",)),
+    StrengthKind.VOLATILE: (2, ("weak", "relaxed")),
+    StrengthKind.ATOMIC: (4, ("weak", "relaxed")),
+    StrengthKind.ACQUIRE: (5, ("weak", "relaxed")),
+    StrengthKind.RELEASE: (5, ("weak", "relaxed")),
+    StrengthKind.ACQ_REL: (8, ("weak", "relaxed", "acquire", "release")),
+    StrengthKind.FENCE_ACQ_REL: (10, ()),
+    StrengthKind.FENCE_SC: (20, ("fence.acq_rel", "membar")),
+    StrengthKind.MEMBAR: (20, ("fence.acq_rel", "fence.sc")),
+}
+KIND_COST = {kind: cost for kind, (cost, _) in _COSTS_AND_WEAKER.items()}
+WEAKER = {kind: frozenset(map(StrengthKind, weaker)) for kind, (_, weaker) in _COSTS_AND_WEAKER.items()}
+UNUSED = "%gpudiy"  # the start of the names of registers whose value is not used
+TEXT = re.compile(r"(?P<guard>@ ?!? ?[\w$%]+ )?(?P<opcode>\S+)(?P<operands>.*)")
+STRENGTH_WORDS = frozenset((
+    "weak", "relaxed", "volatile", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "gl", "sys",
+    "cg", "ca", "wb", "cv", "wt",
+))  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    kind: Kind
+    """How strong a fence or an access is."""
+
+    kind: StrengthKind
     scope: Scope | None = None  # weak accesses have none
 
     @property
     def cost(self) -> int:
+        """The order in which repairs are tried."""
         return KIND_COST[self.kind] + (0 if self.scope is None else SCOPE_COST[self.scope])
 
     def includes(self, other: Strength) -> bool:
         """Whether this does all that the other does."""
-        kinds = self.kind is other.kind or other.kind in BELOW[self.kind]
+        kinds = self.kind is other.kind or other.kind in WEAKER[self.kind]
         return kinds and (other.scope is None or (self.scope is not None and other.scope <= self.scope))
 
-    @property
-    def text(self) -> str:
-        return f"{self.kind}" if self.scope is None else f"{self.kind}.{self.scope.word}"
+
+def strength_of(statement: PtxStatement) -> Strength:
+    """How strong a fence or an access is."""
+    match statement.instruction:
+        case Fence(kind=FenceKind.MEMBAR, scope=scope):
+            return Strength(StrengthKind.MEMBAR, scope)
+        case Fence(kind=kind, scope=scope):
+            return Strength(StrengthKind.FENCE_SC if kind is FenceKind.SC else StrengthKind.FENCE_ACQ_REL, scope)
+        case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
+            return Strength(StrengthKind(access.order.value), access.effective_scope)
+        case _:
+            raise AssertionError(statement.text)
 
 
-def strength_of(statement: Statement) -> Strength:
-    """How strong a fence or an access is as it stands."""
-    words = statement.opcode
-    scope = next((SCOPE_WORDS[word] for word in words if word in SCOPE_WORDS), None)
-    if words[0] == "membar":
-        return Strength(Kind.MEMBAR, scope)
-    if words[0] == "fence":
-        return Strength(Kind.FENCE_SC if "sc" in words else Kind.FENCE_ACQ_REL, scope)
-    order = next((word for word in ORDER_WORDS if word in words), None)
-    if words[0] in ("atom", "red"):
-        return Strength(Kind(order or "relaxed"), scope or Scope.GPU)
-    if order == "volatile":
-        return Strength(Kind.VOLATILE, Scope.SYS)
-    return Strength(Kind(order or "weak"), scope)
+def strengthen(statement: PtxStatement, strength: Strength) -> PtxStatement:
+    """The statement with this strength: its text with other words in its opcode."""
+    match = TEXT.match(statement.text)
+    assert match is not None
+    guard, opcode, operands = match["guard"] or "", match["opcode"], match["operands"]
+    kind, *others = (word for word in opcode.split(".") if word not in STRENGTH_WORDS)
+    if strength.kind in (StrengthKind.MEMBAR, StrengthKind.FENCE_SC, StrengthKind.FENCE_ACQ_REL):
+        new = fence_text(strength)
+    elif strength.kind is StrengthKind.VOLATILE:
+        new = ".".join((kind, "volatile", *others))
+    elif strength.kind is StrengthKind.ATOMIC:
+        new, operands = _make_atomic(statement, others, operands, strength)
+    else:
+        scope = () if strength.scope is None else (strength.scope.word,)
+        new = ".".join((kind, strength.kind.value, *scope, *others))
+    return read_statement(f"{guard}{new}{operands}", statement.place)
 
 
-def strengthened(statement: Statement, strength: Strength) -> Statement:
-    """The statement with this strength."""
-    scope = "" if strength.scope is None else strength.scope.word
-    if strength.kind in (Kind.MEMBAR, Kind.FENCE_SC, Kind.FENCE_ACQ_REL):
-        return replace(statement, opcode=fence_words(strength))
-    bare = [word for word in statement.opcode if word not in (*ORDER_WORDS, *SCOPE_WORDS, "cg", "ca", "wb", "cv", "wt")]
-    if strength.kind is Kind.VOLATILE:
-        return replace(statement, opcode=(bare[0], "volatile", *bare[1:]))
-    if strength.kind is Kind.ATOMIC:
-        return _atomic(statement, bare, scope)
-    return replace(statement, opcode=(bare[0], strength.kind.value, scope, *bare[1:]))
-
-
-def fence_words(strength: Strength) -> tuple[str, ...]:
+def fence_text(strength: Strength) -> str:
+    """A fence of this strength as PTX."""
     assert strength.scope is not None
-    if strength.kind is Kind.MEMBAR:
-        return ("membar", "gl" if strength.scope is Scope.GPU else strength.scope.word)
-    return ("fence", "sc" if strength.kind is Kind.FENCE_SC else "acq_rel", strength.scope.word)
+    if strength.kind is StrengthKind.MEMBAR:
+        return f"membar.{'gl' if strength.scope is Scope.GPU else strength.scope.word}"
+    return f"fence.{'sc' if strength.kind is StrengthKind.FENCE_SC else 'acq_rel'}.{strength.scope.word}"
 
 
-def _atomic(statement: Statement, bare: list[str], scope: str) -> Statement:
-    """A store as an exchange whose result nobody wants, a load as an addition of 0."""
-    bits, spaces = bare[-1][1:], bare[1:-1]
-    scopes = [] if scope == "gpu" else [scope]
-    if statement.kind == "st":
-        register = f"%gpudiy{statement.line}"
-        return replace(
-            statement, opcode=("atom", *scopes, *spaces, "exch", f"b{bits}"), operands=(register, *statement.operands)
-        )
-    return replace(statement, opcode=("atom", *scopes, *spaces, "add", f"u{bits}"), operands=(*statement.operands, "0"))
+def _make_atomic(statement: PtxStatement, words: list[str], operands: str, strength: Strength) -> tuple[str, str]:
+    """A store as an exchange whose result is not used, a load as an addition of 0: the opcode and the operands."""
+    assert strength.scope is not None
+    *spaces, type = words
+    scopes = () if strength.scope is Scope.GPU else (strength.scope.word,)
+    if isinstance(statement.instruction, Store):
+        opcode = ".".join(("atom", *scopes, *spaces, "exch", f"b{type[1:]}"))
+        return opcode, f" {UNUSED}{statement.place.line},{operands}"
+    return ".".join(("atom", *scopes, *spaces, "add", f"u{type[1:]}")), f"{operands}, 0"

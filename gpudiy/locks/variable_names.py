@@ -4,56 +4,68 @@ from __future__ import annotations
 
 import re
 
+from gpudiy.litmus.instruction import Alu, AluOperation, Immediate
 from gpudiy.litmus.validity import is_name
-from gpudiy.locks.program import Program
-from gpudiy.locks.value import Number, Place
+from gpudiy.locks.lock_program import LockProgram
+from gpudiy.locks.symbolic_value import Number, SymbolicAddress
+from gpudiy.ptx import OpaqueInstruction, PtxSpace, PtxStatement
 
 REGISTER = re.compile(r"[rp]\d+\Z")
-PLACE = re.compile(r"\[\s*([\w$%.]+)\s*(?:\+\s*(-?\w+))?\s*\]\Z")
+COPIES = (AluOperation.ADD, AluOperation.SUB, AluOperation.MOV)  # the base of an address is their first source
 
 
 class VariableNames:
     """Learns every variable on the way, with its width; `pointers` are the registers that addresses are made of."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: LockProgram) -> None:
         self.program = program
         self.variables: dict[str, int] = {}
-        self.named: dict[Place, str] = {}
+        self.named: dict[SymbolicAddress, str] = {}
         self.pointers = self._pointers()
 
-    def name(self, place: Place, bits: int, position: int | None = None) -> str:
+    def name(self, address: SymbolicAddress, bits: int, position: int | None = None) -> str:
         """What the variable at an address is called."""
-        if place not in self.named:
-            base = place.variable
-            if place.offset == Number(0):
+        if address not in self.named:
+            base = address.variable
+            if address.offset == Number(0):
                 name = base
-            elif isinstance(place.offset, Number):
-                name = f"{base}_{place.offset.value}"
+            elif isinstance(address.offset, Number):
+                name = f"{base}_{address.offset.value}"
             else:
                 others = sum(known.variable == base for known in self.named)
                 name = f"{base}_at{others or ''}"
-            self.named[place] = _legal(re.sub(r"\W", "_", name))
-        name = self.named[place]
+            self.named[address] = _legal(re.sub(r"\W", "_", name))
+        name = self.named[address]
         known = self.variables.setdefault(name, bits)
         if known != bits and position is not None:
             problem = f"{name} is accessed both as {known} and as {bits} bits"
-            raise self.program.error_at(position, problem)
+            raise self.program.error(position, problem)
         return name
 
     def _pointers(self) -> frozenset[str]:
         """The registers that addresses are made of."""
         found = {
-            match[1] for statement in self.program.statements for operand in statement.operands
-            if (match := PLACE.match(operand)) and "param" not in statement.opcode
+            address.base.name for statement in self.program.statements if statement.space is not PtxSpace.PARAM
+            for address in statement.addresses if address.base is not None
         }  # fmt: skip
-        changed = True
-        while changed:
+        copies = [copy for statement in self.program.statements if (copy := _copy(statement)) is not None]
+        before = -1
+        while len(found) > before:
             before = len(found)
-            for statement in self.program.statements:
-                if statement.kind in ("add", "sub", "cvta", "mov") and statement.operands[0] in found:
-                    found.add(statement.operands[1])  # the base of an address stands first, its index behind it
-            changed = len(found) > before
+            found.update(source for destination, source in copies if destination in found)
         return frozenset(found)
+
+
+def _copy(statement: PtxStatement) -> tuple[str, str] | None:
+    """The destination of a statement that can make an address, and the source that can be the base of it."""
+    match statement.instruction:
+        case Alu(operation=operation, destination=destination, sources=(source, *_)) if operation in COPIES:
+            return None if isinstance(source, Immediate) else (destination.name, source.name)
+        case OpaqueInstruction(opcode=opcode, destinations=(destination,), sources=(source,)):
+            is_copy = opcode.startswith("cvta.") and not isinstance(source, Immediate)
+            return (destination.name, source.name) if is_copy else None  # type: ignore[union-attr]
+        case _:
+            return None
 
 
 def _legal(name: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from gpudiy.locks.path import Step
-from gpudiy.locks.value import Comparing, Read, Value
+from gpudiy.locks.path import LockStep
+from gpudiy.locks.symbolic_value import ComparedValues, ReadValue, SymbolicValue
 
 
 @dataclass(slots=True)
@@ -13,12 +13,12 @@ class WalkState:
     """One way through the program, so far."""
 
     position: int = 0
-    registers: dict[str, Value] = field(default_factory=dict)
-    local: dict[Value, Value] = field(default_factory=dict)
-    facts: dict[Comparing, int] = field(default_factory=dict)  # what was decided, and at which step
-    known: dict[Read, Value] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
-    regions: list[tuple[int, int]] = field(default_factory=list)  # where it ends, the decision it hangs on
+    registers: dict[str, SymbolicValue] = field(default_factory=dict)
+    local: dict[SymbolicValue, SymbolicValue] = field(default_factory=dict)
+    facts: dict[ComparedValues, int] = field(default_factory=dict)  # what was decided, and at which step
+    known: dict[ReadValue, SymbolicValue] = field(default_factory=dict)
+    steps: list[LockStep] = field(default_factory=list)
+    regions: list[tuple[int, int]] = field(default_factory=list)  # where it ends, the decision it depends on
     trace: list[int] = field(default_factory=list)
     rounds: int = 0
     reads: int = 0

@@ -98,7 +98,7 @@ def marked_source(lock: Lock, found: LockWitness) -> list[str]:
             names = threads.setdefault(line, [])
             if f"P{event.thread}" not in names:
                 names.append(f"P{event.thread}")
-    hole = lock.program.statements[lock.program.hole].line
+    hole = lock.program.statements[lock.program.hole].place.line
     lines = lock.program.source.split("\n")
     shown = sorted(line for line in {*threads, hole} if 0 < line <= len(lines))
     if not shown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from gpudiy.litmus.instruction import Immediate, Operand, Register, Variable
@@ -45,7 +45,7 @@ def split_operands(text: str) -> list[str]:
 class OperandReader:
     """Reads operands of one function; `registers` are the names declared there that do not begin with %."""
 
-    def __init__(self, registers: Collection[str] = ()) -> None:
+    def __init__(self, registers: Container[str] = ()) -> None:
         self.registers = registers
         self.known: dict[str, ReadOperand] = {}
 

@@ -6,7 +6,6 @@ operands; a large file has some hundred of them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -33,9 +32,8 @@ from gpudiy.litmus.instruction import (
 )
 from gpudiy.litmus.opcode import build_instruction
 from gpudiy.ptx.operands import Group, OperandReader, ReadOperand, split_operands
-from gpudiy.ptx.statement import CodePlace, OpaqueInstruction, PtxAddress, PtxStatement
+from gpudiy.ptx.statement import GUARD, CodePlace, OpaqueInstruction, PtxAddress, PtxStatement
 
-GUARD = re.compile(r"@\s*(!?)\s*([\w$%]+)\s+")
 BITS_ONLY = ("ld", "st", "mov", "selp")  # move floats as bits
 FLOATS = {"f16": "b16", "f32": "b32", "f64": "b64"}
 UNSIGNED_COMPARISONS = {"lo": "lt", "ls": "le", "hi": "gt", "hs": "ge"}
@@ -52,12 +50,12 @@ WITHOUT_RESULT_FORMS = frozenset((
 
 def read_instruction(text: str, place: CodePlace, operands: OperandReader | None = None) -> PtxStatement:
     """The statement that a text is, with its guard and without its semicolon."""
+    text = " ".join(text.split())
     match = GUARD.match(text)
     guard = None if match is None else Guard(Register(match[2]), bool(match[1]))
-    text = text if match is None else text[match.end() :]
-    opcode, _, rest = text.replace("\n", " ").replace("\t", " ").partition(" ")
+    opcode, _, rest = (text if match is None else text[match.end() :]).partition(" ")
     reader = operands or OperandReader()
-    read = list(map(reader.read, split_operands(rest.strip())))
+    read = list(map(reader.read, split_operands(rest)))
     addresses = tuple(operand for operand in read if isinstance(operand, PtxAddress))
     return PtxStatement(build(opcode, read, guard), text, place, addresses)
 

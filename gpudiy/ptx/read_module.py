@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpudiy.litmus.errors import LitmusError
+from gpudiy.errors import InputError
 from gpudiy.ptx.declarations import read_parameters, read_variable
 from gpudiy.ptx.kernel import PtxKernel, PtxModule, PtxVariable
 from gpudiy.ptx.line_index import LineIndex
@@ -27,7 +27,7 @@ HEAD = re.compile(
 
 
 def read_module(text: str, path: str | None = None) -> PtxModule:
-    """The module that a PTX text is; raises `LitmusError` with a place where the text is not PTX."""
+    """The module that a PTX text is; raises `InputError` with a place where the text is not PTX."""
     return _ModuleReader(text, path).read()
 
 
@@ -73,10 +73,10 @@ class _ModuleReader:
         parameters, results = tuple(read_parameters(head[3] or "")), tuple(read_parameters(head[1] or ""))
         return body.kernel(head[2], match["kind"] == "entry", parameters, results), end
 
-    def error(self, message: str, offset: int) -> LitmusError:
+    def error(self, message: str, offset: int) -> InputError:
         line, column = self.lines.find(offset)
         source = self.original.split("\n")[line - 1]
-        return LitmusError(message, path=self.path, line=line, column=column, source=source)
+        return InputError(message, path=self.path, line=line, column=column, source=source)
 
 
 def _blank_comment(match: re.Match[str]) -> str:

@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpudiy.litmus.instruction import Guard, Instruction, Operand, Register, Variable
+from gpudiy.litmus.instruction import Guard, Instruction, Label, Operand, Register, Variable
 
+GUARD = re.compile(r"@ ?(!?) ?([\w$%]+) ")
 TYPE = re.compile(r"([subf])(8|16|32|64|128)\Z")
 VECTOR = re.compile(r"v([248])\Z")
 
@@ -72,7 +73,7 @@ class PtxAddress:
 
 @dataclass(frozen=True, slots=True)
 class PtxStatement:
-    """One instruction; `text` is as written, but for names with a suffix, without its guard and its semicolon.
+    """One instruction; `text` is as written, but for names with a suffix, in one line and without its semicolon.
 
     The address of a litmus instruction has no offset: `addresses` has one entry per operand in brackets, with offset.
     """
@@ -83,9 +84,14 @@ class PtxStatement:
     addresses: tuple[PtxAddress, ...] = ()
 
     @property
+    def guard(self) -> Guard | None:
+        """The predicate it depends on."""
+        return None if isinstance(self.instruction, Label) else self.instruction.guard
+
+    @property
     def opcode(self) -> tuple[str, ...]:
         """The words of the opcode: `ld.global.u32` is ("ld", "global", "u32")."""
-        return tuple(self.text.split(None, 1)[0].split("."))
+        return tuple(GUARD.sub("", self.text).partition(" ")[0].split("."))
 
     @property
     def space(self) -> PtxSpace:

@@ -10,7 +10,7 @@ from gpudiy.locks.generation import cases, lock_test
 from gpudiy.locks.judgement import Judge
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.placement import Placement
-from gpudiy.locks.remarks import RemarkKind, remarks
+from gpudiy.locks.remarks import RemarkKind, find_remarks
 from gpudiy.locks.source import Reading, load_lock, read_lock
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
@@ -209,4 +209,4 @@ def test_remarks(name: str, kinds: dict[RemarkKind, str]) -> None:
     """A spinlock that hangs a warp is one whose critical section stands behind the loop that waits."""
     lock = load_lock(name)
     lines = lock.program.source.split("\n")
-    assert {remark.kind: lines[remark.line - 1].strip() for remark in remarks(lock)} == kinds
+    assert {remark.kind: lines[remark.line - 1].strip() for remark in find_remarks(lock)} == kinds

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from gpudiy.litmus.instruction import Fence
 from gpudiy.locks.judgement import Judge
 from gpudiy.locks.library import entries
 from gpudiy.locks.lock import Lock
-from gpudiy.locks.patch import difference, patched
+from gpudiy.locks.patch import patch_source, write_difference
 from gpudiy.locks.path import AccessStep, FenceStep
 from gpudiy.locks.repair import Repairer
 from gpudiy.locks.source import load_lock, read_lock
@@ -54,7 +55,7 @@ def test_repairs_mend_and_nothing_weaker_does(name: str, models: str) -> None:
     for repair in repairs:
         assert repair.changes
         assert not any(repairer.holds(weaker) for weaker in repairer.smaller(repair))
-        mended = read_lock(patched(known(name).program, repair.changes), known(name).program.path)
+        mended = read_lock(patch_source(known(name).program, repair.changes), known(name).program.path)
         assert {f.verdict.answer for f in Judge(tuple(models.split(","))).judge(mended)} == {Answer.FORBIDDEN}
 
 
@@ -68,7 +69,7 @@ def test_the_published_repair_of_the_spinlock_is_found() -> None:
     """Figure 2.12b: a fence at either end, and an atomic that gives the lock back."""
     program = known("he-yu-spinlock").program
     (repair,) = repairer_of("he-yu-spinlock", BOTH).repairs()
-    shown = difference(program.source, patched(program, repair.changes), program.path)
+    shown = write_difference(program.source, patch_source(program, repair.changes), program.path)
     changed = [
         line.replace(" ", "") for line in shown.split("\n") if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")
     ]
@@ -79,13 +80,13 @@ def test_the_published_repair_of_the_spinlock_is_found() -> None:
 def test_every_fence_of_a_right_lock_is_missed(name: str) -> None:
     """A mutant: take out one fence, and it is wrong by both models."""
     lock = known(name)
-    fences = [i for i, statement in enumerate(lock.program.statements) if statement.kind in ("membar", "fence")]
+    fences = [i for i, statement in enumerate(lock.program.statements) if isinstance(statement.instruction, Fence)]
     assert len(fences) == 2
     for position in fences:
         statements = list(lock.program.statements)
         labels = {label: target - (target > position) for label, target in lock.program.labels.items()}
         del statements[position]
-        mutant = lock.changed(replace(lock.program, statements=tuple(statements), labels=labels))
+        mutant = lock.change(replace(lock.program, statements=tuple(statements), labels=labels))
         for model in ("ptx-6.0", "ptx-asplos15"):
             assert not Repairer(lock, (load_model(model),)).holds(mutant), (name, position, model)
 

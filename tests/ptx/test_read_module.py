@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from gpudiy.errors import InputError
 from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
-from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.instruction import (
     Alu,
     AluOperation,
@@ -45,7 +45,7 @@ def listing(name: str) -> str:
         for statement in kernel.body:
             source = statement.place.source
             kind = type(statement.instruction).__name__.removesuffix("Instruction")
-            lines.append(f"{source.line if source else '-':>4}  {kind:<12}  {' '.join(statement.text.split())}")
+            lines.append(f"{source.line if source else '-':>4}  {kind:<12}  {statement.text}")
     return "\n".join(lines) + "\n"
 
 
@@ -108,7 +108,7 @@ def test_opaque_instructions_show_what_they_write_and_read() -> None:
     assert isinstance(vector.instruction, OpaqueInstruction)
     assert vector.instruction.destinations == (Register("%f1"), Register("%f2"), Register("%f3"))
     assert (vector.space, vector.access_bytes) == (PtxSpace.GLOBAL, 16)
-    jump = instructions["brx.idx %r1, targets"].instruction
+    jump = instructions["@!%p1 brx.idx %r1, targets"].instruction
     assert isinstance(jump, OpaqueInstruction) and jump.guard == Guard(Register("%p1"), negated=True)
     call = instructions["call (%r4), twice, (%r1)"].instruction
     assert isinstance(call, OpaqueInstruction)
@@ -142,7 +142,7 @@ def test_inlined_code_has_the_place_of_its_call() -> None:
     ],
 )
 def test_what_is_not_ptx(text: str, place: str, message: str) -> None:
-    with pytest.raises(LitmusError, match=message) as error:
+    with pytest.raises(InputError, match=message) as error:
         read_module(text, "mine.ptx")
     assert str(error.value).startswith(f"mine.ptx:{place}: ")
 

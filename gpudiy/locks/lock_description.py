@@ -12,7 +12,8 @@
     release:
         atom.exch.b32 r1, [lock], 0
 
-`#` and `//` start comments. A `key` is a number that every thread is given, such that it enters in its turn.
+`#` and `//` start comments. A `key` is a number that every thread is given, chosen so
+that the thread enters in its turn.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ from __future__ import annotations
 import re
 
 from gpudiy.litmus.access import Space
-from gpudiy.locks.program import HOLE, Program, SharedVariable, Statement, source_error
+from gpudiy.locks.lock_program import LockProgram, LockVariable, hole_statement, read_statement, source_error
+from gpudiy.ptx import CodePlace, PtxStatement
 
 COMMENT = re.compile(r"(?:#|//)[^\n]*")
 VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:=\s*(-?\w+))?\s*(global|shared)?\Z")
 LABEL = re.compile(r"\s*([A-Za-z_$][\w$]*):\s*")
-GUARD = re.compile(r"@(!?)\s*([\w$%]+)\s+")
+STATEMENT = re.compile(r"(@\s*!?\s*[\w$%]+\s+)?(\S+)(.*)")
+IN_BRACKETS = re.compile(r"\[\s*([A-Za-z_]\w*)")
 WORDS = ("lock", "source", "variables", "key")
 UNTYPED = {"ld": "s32", "st": "s32", "setp": "s32", "mov": "s32", "add": "s32", "sub": "s32"}
 UNTYPED_ATOMICS = {"cas": "b32", "exch": "b32", "inc": "u32", "dec": "u32"}
 
 
-def read_description(text: str, path: str) -> Program:
+def read_description(text: str, path: str) -> LockProgram:
     """The program of a lock description; raises `InputError` where it is not one."""
     reader = _Reader(text, path)
     for number, line in enumerate(text.split("\n"), 1):
@@ -44,9 +47,9 @@ class _Reader:
         self.text = text
         self.path = path
         self.section = ""
-        self.statements: list[Statement] = []
+        self.statements: list[PtxStatement] = []
         self.labels: dict[str, int] = {}
-        self.variables: dict[str, SharedVariable] = {}
+        self.variables: dict[str, LockVariable] = {}
         self.keys: dict[str, str] = {}
         self.line = 0
 
@@ -59,15 +62,15 @@ class _Reader:
         if text.endswith(":") and heading in ("acquire", "release"):
             self._open(heading, line)
         elif self.section:
-            self._statements(line)
+            self._read_statement(line)
         else:
-            self._declaration(line, text)
+            self._read_declaration(line, text)
 
-    def finish(self) -> Program:
+    def finish(self) -> LockProgram:
         if self.section != "release":
             missing = "release" if self.section else "acquire"
             raise source_error(self.path, self.text, f"no lock found: there is no `{missing}:` section")
-        return Program(
+        return LockProgram(
             tuple(self.statements), self.labels, self.path, self.text, self.variables, {**self.keys}
         )  # fmt: skip
 
@@ -77,10 +80,10 @@ class _Reader:
         if heading == "release":
             if self.section != "acquire":
                 raise self._error("`release:` comes after `acquire:`, once", line)
-            self.statements.append(Statement(HOLE, line=self.line, column=1))
+            self.statements.append(hole_statement(CodePlace(self.line, 1)))
         self.section = heading
 
-    def _declaration(self, line: str, text: str) -> None:
+    def _read_declaration(self, line: str, text: str) -> None:
         word, _, rest = text.partition(" ")
         if word == "variables":
             for piece in rest.split(","):
@@ -88,7 +91,7 @@ class _Reader:
                 if match is None:
                     raise self._error(f"`{piece.strip()}` is not a variable such as `lock = 0 global`", line, piece)
                 initial = None if match[2] is None else self._number(match[2], line)
-                self.variables[match[1]] = SharedVariable(Space(match[3]) if match[3] else None, initial)
+                self.variables[match[1]] = LockVariable(Space(match[3]) if match[3] else None, initial)
         elif word == "key":
             for name in rest.replace(",", " ").split():
                 self.keys[name] = name
@@ -102,11 +105,10 @@ class _Reader:
         except ValueError:
             raise self._error(f"`{text}` is not a number", line, text) from None
 
-    def _statements(self, line: str) -> None:
-        column = 1
+    def _read_statement(self, line: str) -> None:
         while (label := LABEL.match(line)) is not None:
             if label[1] in self.labels:
-                raise self._error(f"label {label[1]} stands twice", line, label[1])
+                raise self._error(f"label {label[1]} is there twice", line, label[1])
             self.labels[label[1]] = len(self.statements)
             line = " " * label.end() + line[label.end() :]
             if not line.strip():
@@ -115,29 +117,24 @@ class _Reader:
         column = len(line) - len(line.lstrip()) + 1
         if not text:
             return
-        guard = GUARD.match(text)
-        text = text if guard is None else text[guard.end() :]
-        opcode, *rest = text.split(None, 1)
-        operands = tuple(part.strip() for part in rest[0].split(",")) if rest else ()
-        words = tuple(opcode.split("."))
-        for operand in operands:
-            place = re.match(r"\[\s*([A-Za-z_]\w*)", operand)
-            if place is not None:
-                self.variables.setdefault(place[1], SharedVariable())
-        self.statements.append(
-            Statement(_typed(words), operands, guard[2] if guard else None, bool(guard and guard[1]), self.line, column)
-        )
+        for name in IN_BRACKETS.findall(text):
+            self.variables.setdefault(name, LockVariable())
+        self.statements.append(read_statement(_add_type(text), CodePlace(self.line, column)))
 
     def _error(self, message: str, line: str, token: str = "", hint: str | None = None) -> Exception:
         column = max(0, line.find(token.strip())) + 1 if token else len(line) - len(line.lstrip()) + 1
         return source_error(self.path, self.text, message, self.line, column, hint)
 
 
-def _typed(words: tuple[str, ...]) -> tuple[str, ...]:
-    """Figures leave types out: these are the ones they mean."""
+def _add_type(text: str) -> str:
+    """The statement with the type that figures leave out."""
+    match = STATEMENT.match(text)
+    assert match is not None
+    guard, opcode, operands = match[1] or "", match[2], match[3]
+    words = opcode.split(".")
     if any(re.fullmatch(r"[subf](8|16|32|64)|pred", word) for word in words):
-        return words
+        return text
+    type = UNTYPED.get(words[0])
     if words[0] in ("atom", "red"):
-        operation = next((word for word in words if word in UNTYPED_ATOMICS), "")
-        return (*words, UNTYPED_ATOMICS.get(operation, "s32"))
-    return (*words, UNTYPED[words[0]]) if words[0] in UNTYPED else words
+        type = next((UNTYPED_ATOMICS[word] for word in words if word in UNTYPED_ATOMICS), "s32")
+    return text if type is None else f"{guard}{opcode}.{type}{operands}"

@@ -1,0 +1,202 @@
+"""What a register may hold while the code of a lock is followed: numbers, addresses, results of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.arithmetic import CannotCompute, compared, computed
+from gpudiy.litmus.instruction import Alu, AluOperation, Comparison, Immediate, Register
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A known number."""
+
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolicAddress:
+    """An address: `offset` bytes after the start of a variable."""
+
+    variable: str
+    offset: SymbolicValue = Number(0)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenNumber:
+    """A number that a thread is given: a parameter of the lock, or a special register such as %tid.x."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadValue:
+    """What an access read; `number` counts the reads along a path."""
+
+    number: int
+    bits: int = 32
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedValue:
+    """The result of an instruction on registers whose sources are not all known."""
+
+    operation: AluOperation
+    type: ScalarType
+    sources: tuple[SymbolicValue, ...]
+    source_type: ScalarType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedValues:
+    """A comparison in one form: only eq, lt and gt are left; `inverted` makes it the opposite."""
+
+    comparison: Comparison
+    type: ScalarType
+    left: SymbolicValue
+    right: SymbolicValue
+    inverted: bool = False
+
+    def opposite(self) -> ComparedValues:
+        """The comparison that is true where this one is false."""
+        return replace(self, inverted=not self.inverted)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedPredicates:
+    """Two predicates, both of which (`every`) or one of which must be true."""
+
+    every: bool
+    parts: tuple[SymbolicValue, SymbolicValue]
+
+
+@dataclass(frozen=True, slots=True)
+class OpaqueValue:
+    """The result of an instruction that is not followed; `position` is that of the instruction."""
+
+    position: int
+    opcode: str
+    sources: tuple[SymbolicValue, ...] = ()
+
+
+SymbolicValue = (
+    Number | SymbolicAddress | GivenNumber | ReadValue | ComputedValue | ComparedValues | JoinedPredicates | OpaqueValue
+)
+
+TRUE, FALSE = Number(1), Number(0)
+OPPOSITE = {Comparison.NE: Comparison.EQ, Comparison.GE: Comparison.LT, Comparison.LE: Comparison.GT}
+MIRRORED = {Comparison.EQ: Comparison.EQ, Comparison.LT: Comparison.GT, Comparison.GT: Comparison.LT}
+
+
+def compute(
+    operation: AluOperation,
+    type: ScalarType,
+    sources: tuple[SymbolicValue, ...],
+    source_type: ScalarType | None = None,
+) -> SymbolicValue:
+    """The result of an instruction on registers, computed as far as its sources are known."""
+    if operation is AluOperation.MOV:
+        return sources[0]
+    if operation is AluOperation.CVT and not isinstance(sources[0], Number):
+        same = source_type is not None and source_type.bits == type.bits
+        return sources[0] if same else ComputedValue(operation, type, sources, source_type)
+    if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(sources[0], SymbolicAddress):
+        return _move(sources[0], operation, type, sources[1])
+    if operation is AluOperation.ADD and isinstance(sources[1], SymbolicAddress):
+        return _move(sources[1], operation, type, sources[0])
+    if operation is AluOperation.ADD and sources[1] == Number(0):
+        return sources[0]
+    numbers = [source.value for source in sources if isinstance(source, Number)]
+    if len(numbers) == len(sources):
+        alu = Alu(operation, type, Register("r"), tuple(map(Immediate, numbers)), source_type)
+        try:
+            return Number(computed(alu, numbers))
+        except CannotCompute:
+            pass
+    return ComputedValue(operation, type, sources, source_type)
+
+
+def _move(
+    address: SymbolicAddress, operation: AluOperation, type: ScalarType, distance: SymbolicValue
+) -> SymbolicAddress:
+    return SymbolicAddress(address.variable, compute(operation, type, (address.offset, distance)))
+
+
+def compare(comparison: Comparison, type: ScalarType, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
+    """A comparison in its one form, or TRUE or FALSE if that is known."""
+    inverted = comparison in OPPOSITE
+    comparison = OPPOSITE.get(comparison, comparison)
+    if comparison is Comparison.EQ:
+        type = type.of_kind("s")  # equal bits are equal numbers
+    if _change_sides(left, right):
+        comparison, left, right = MIRRORED[comparison], right, left
+    if isinstance(left, Number) and isinstance(right, Number):
+        return TRUE if compared(comparison, left.value, right.value, type) != inverted else FALSE
+    if left == right:
+        return TRUE if (comparison is Comparison.EQ) != inverted else FALSE
+    return ComparedValues(comparison, type, left, right, inverted)
+
+
+def _change_sides(left: SymbolicValue, right: SymbolicValue) -> bool:
+    """Whether the sides of a comparison change places: a number goes to the right, what was read first to the left."""
+    if isinstance(left, Number) or isinstance(right, Number):
+        return isinstance(left, Number) and not isinstance(right, Number)
+    if isinstance(left, ReadValue) and isinstance(right, ReadValue):
+        return left.number > right.number
+    return isinstance(right, ReadValue) and not isinstance(left, ReadValue)
+
+
+def negate(predicate: SymbolicValue) -> SymbolicValue:
+    """The opposite of a predicate."""
+    match predicate:
+        case Number(value=value):
+            return FALSE if value else TRUE
+        case ComparedValues():
+            return predicate.opposite()
+        case JoinedPredicates(every=every, parts=(one, other)):
+            return JoinedPredicates(not every, (negate(one), negate(other)))
+        case SymbolicAddress() | GivenNumber() | ReadValue() | ComputedValue() | OpaqueValue():
+            return predicate
+
+
+def join(every: bool, one: SymbolicValue, other: SymbolicValue) -> SymbolicValue:
+    """Both predicates (`every`), or one of the two."""
+    for known, left in ((one, other), (other, one)):
+        if isinstance(known, Number):
+            return left if bool(known.value) == every else known
+    return JoinedPredicates(every, (one, other))
+
+
+def rebuild(value: SymbolicValue, change: Callable[[SymbolicValue], SymbolicValue]) -> SymbolicValue:
+    """The value with its leaves changed, computed again."""
+    match value:
+        case ComputedValue():
+            sources = tuple(rebuild(source, change) for source in value.sources)
+            return compute(value.operation, value.type, sources, value.source_type)
+        case ComparedValues():
+            new = compare(value.comparison, value.type, rebuild(value.left, change), rebuild(value.right, change))
+            return negate(new) if value.inverted else new
+        case JoinedPredicates(every=every, parts=(one, other)):
+            return join(every, rebuild(one, change), rebuild(other, change))
+        case SymbolicAddress():
+            return SymbolicAddress(value.variable, rebuild(value.offset, change))
+        case Number() | GivenNumber() | ReadValue() | OpaqueValue():
+            return change(value)
+
+
+def find_opaque(value: SymbolicValue) -> OpaqueValue | None:
+    """The first part of a value that is not followed."""
+    match value:
+        case OpaqueValue():
+            return value
+        case ComputedValue(sources=sources):
+            return next((found for source in sources if (found := find_opaque(source)) is not None), None)
+        case ComparedValues(left=left, right=right):
+            return find_opaque(left) or find_opaque(right)
+        case JoinedPredicates(parts=(one, other)):
+            return find_opaque(one) or find_opaque(other)
+        case Number() | SymbolicAddress() | GivenNumber() | ReadValue():
+            return None
