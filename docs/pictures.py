@@ -15,7 +15,7 @@ from gpudiy.locks.question import Question
 from gpudiy.locks.source import load_lock
 from gpudiy.locks.witness import picture, witness
 from gpudiy.models.library import load_model
-from gpudiy.models.witness import write_witness
+from gpudiy.pictures.writing import write_picture
 
 HERE = Path(__file__).parent
 
@@ -37,7 +37,7 @@ def lock_witness() -> None:
     asked = [case for case in cases(load_lock("he-yu-spinlock")) if case.question is Question.FUTURE_VALUE]
     found = witness(next(case for case in asked if case.setting.text == "ctas"), model)
     assert found is not None
-    write_witness(picture(found), HERE / "images" / "lock-witness.svg")
+    write_picture(picture(found), HERE / "images" / "lock-witness.svg")
 
 
 if __name__ == "__main__":

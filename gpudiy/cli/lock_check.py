@@ -90,7 +90,7 @@ def _draw(folder: Path, suffix: str, findings: Sequence[Finding], models: tuple[
     from gpudiy.locks.question import Question
     from gpudiy.locks.witness import picture, simplest, witness
     from gpudiy.models.library import load_model
-    from gpudiy.models.witness import write_witness
+    from gpudiy.pictures.writing import write_picture
 
     drawn = 0
     for lock in dict.fromkeys(finding.case.lock.name for finding in findings):
@@ -102,6 +102,6 @@ def _draw(folder: Path, suffix: str, findings: Sequence[Finding], models: tuple[
                 if found is not None:
                     model_name = Path(model).name.removesuffix(".cat")
                     name = f"{lock}+{question}+{model_name}.{suffix}"
-                    write_witness(picture(found), folder / name)
+                    write_picture(picture(found), folder / name)
                     drawn += 1
     say(f"{drawn:,} witness{'es' * (drawn != 1)} in {folder}" if drawn else "nothing is wrong: no witness to draw")

@@ -121,10 +121,10 @@ def _show(test: Test, first: Verdict, second: Verdict) -> None:
 def _write(test: Test, verdicts: tuple[Verdict, Verdict], folder: Path) -> None:
     from gpudiy.files import write_whole
     from gpudiy.litmus.printer import print_test
-    from gpudiy.models.explained_picture import picture_of_explanation
+    from gpudiy.models.execution_picture import picture_of_explanation
     from gpudiy.models.explanation import explain
-    from gpudiy.models.witness import write_witness
+    from gpudiy.pictures.writing import write_picture
 
     write_whole(folder / f"{test.name}.litmus", print_test(test))
     for verdict in verdicts:
-        write_witness(picture_of_explanation(explain(verdict)), folder / f"{test.name}.{verdict.model.name}.svg")
+        write_picture(picture_of_explanation(explain(verdict)), folder / f"{test.name}.{verdict.model.name}.svg")

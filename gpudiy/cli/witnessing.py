@@ -5,11 +5,11 @@ from __future__ import annotations
 from gpudiy.cli.progress import say
 from gpudiy.errors import InputError, UnwritableOutput
 from gpudiy.litmus.sources import load_tests
-from gpudiy.models.explained_picture import picture_of_explanation
+from gpudiy.models.execution_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
-from gpudiy.models.witness import write_witness
+from gpudiy.pictures.writing import write_picture
 
 
 def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
@@ -25,7 +25,7 @@ def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
         say(f"{verdict.test.name} is forbidden by {models[0]}: no run of the threads ends so, there is nothing to draw")
         return 1
     try:
-        write_witness(picture_of_explanation(explanation), file)
+        write_picture(picture_of_explanation(explanation), file)
     except OSError as error:
         raise UnwritableOutput(file, error) from None
     except ValueError as problem:

@@ -14,7 +14,7 @@ import pytest
 from gpudiy.cli import main
 from gpudiy.harness.nvrtc import compilers
 from gpudiy.litmus import load_tests
-from gpudiy.models.picture import from_json
+from gpudiy.pictures.picture import from_json
 
 needs_compiler = pytest.mark.skipif(not compilers(), reason="NVRTC, the compiler of CUDA, is not there")
 WRONG, RIGHT = "he-yu-spinlock-ptx", "he-yu-spinlock-ptx-fixed"

@@ -9,11 +9,10 @@ from gpudiy.litmus import LitmusError, read_test
 from gpudiy.logs.decision import Sighting
 from gpudiy.logs.html_report.promises import speaks_of
 from gpudiy.logs.tables.tally import Observations
-from gpudiy.models.explained_picture import picture_of_explanation
+from gpudiy.models.execution_picture import draw_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import Answer, Verdict, decide
-from gpudiy.models.witness import to_svg
 
 MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
 LIMIT = 2.0  # seconds for one verdict; a report must not wait for one hard test
@@ -65,7 +64,7 @@ def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
     else:
         checks = " and ".join(explanation.checks)
         caption = f"The execution that ends in the weak outcome, and what {checks} of {chosen.model.name} objects to."
-    return to_svg(picture_of_explanation(explanation)), caption
+    return draw_explanation(explanation), caption
 
 
 def most_telling(found: Observations, tests: Sequence[str], chips: Sequence[str]) -> list[str]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from gpudiy.models.picture import Arrow, Picture
-from gpudiy.models.picture_grid import SMALL_SIZE, Box, Grid, text_width
-from gpudiy.models.picture_ways import HEAD, Curve, Ways, head_of
+from gpudiy.pictures.grid import SMALL_SIZE, Box, Grid, text_width
+from gpudiy.pictures.picture import Arrow, Picture
+from gpudiy.pictures.ways import HEAD, Curve, Ways, head_of
 
 CELL = 7  # arrows that share a cell of this size cross or touch
 ROUNDS, ROUTES = 3, 48
@@ -46,12 +46,12 @@ class Choices:
         return Box(float(left), float(top), self.width, LABEL_HEIGHT)
 
 
-def routed(picture: Picture, grid: Grid) -> list[tuple[Curve, Box]]:
+def route_arrows(picture: Picture, grid: Grid) -> list[tuple[Curve, Box]]:
     """For each arrow its curve and its label."""
     ways = Ways(picture, grid)
     scene = _Scene(grid)
     choices = [scene.choices(arrow, ways.curves(arrow)) for arrow in picture.arrows]
-    return _Router(choices).routed() if choices else []
+    return _Router(choices).route_arrows() if choices else []
 
 
 class _Scene:
@@ -108,7 +108,7 @@ class _Router:
         self.label_cells = [entry.label_cells - (*self.origin, *self.origin) for entry in choices]
         self.chosen: dict[int, tuple[int, int]] = {}  # by arrow: way and place of the label
 
-    def routed(self) -> list[tuple[Curve, Box]]:
+    def route_arrows(self) -> list[tuple[Curve, Box]]:
         order = sorted(range(len(self.choices)), key=lambda arrow: float(self.choices[arrow].cost[0]))
         for _ in range(ROUNDS):
             for arrow in order:

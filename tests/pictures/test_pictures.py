@@ -17,27 +17,20 @@ import pytest
 
 from gpudiy.errors import MissingTool
 from gpudiy.litmus import read_test
-from gpudiy.models import witness
 from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
+from gpudiy.models.execution_picture import label_of, picture_of, without_shortcuts
 from gpudiy.models.model import Model
-from gpudiy.models.picture import label_of, without_shortcuts
-from gpudiy.models.picture_grid import Box
-from gpudiy.models.picture_layout import laid_out
 from gpudiy.models.search import Execution, Search
 from gpudiy.models.verdict import target_of
-from gpudiy.models.witness import (
-    Arrow,
-    Node,
-    Picture,
-    from_json,
-    picture_of,
-    to_dot,
-    to_json,
-    to_png,
-    to_svg,
-    write_witness,
-)
+from gpudiy.pictures import writing
+from gpudiy.pictures.graphviz import to_dot
+from gpudiy.pictures.grid import Box
+from gpudiy.pictures.layout import lay_out
+from gpudiy.pictures.picture import Arrow, Node, Picture, from_json, to_json
+from gpudiy.pictures.png import to_png
+from gpudiy.pictures.svg import to_svg
+from gpudiy.pictures.writing import write_picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 Row = tuple[str, ...]
@@ -345,7 +338,7 @@ class TestSvg:
 
     @every_picture
     def test_arrows_and_labels_keep_off_boxes_and_labels_off_each_other(self, name: str) -> None:
-        layout = laid_out(picture(name))
+        layout = lay_out(picture(name))
         for arrow, route in zip(picture(name).arrows, layout.routes, strict=True):
             for number, box in enumerate(layout.boxes):
                 own = number in (arrow.source, arrow.target)
@@ -424,13 +417,13 @@ class TestFiles:
     )
     def test_the_suffix_chooses(self, tmp_path: Path, suffix: str, start: bytes) -> None:
         path = tmp_path / "new" / f"w{suffix}"
-        write_witness(picture("SB"), path)
+        write_picture(picture("SB"), path)
         assert path.read_bytes().startswith(start)
         assert [file.name for file in path.parent.iterdir()] == [path.name]
 
     def test_png(self, tmp_path: Path) -> None:
         pytest.importorskip("matplotlib")
-        write_witness(replace(cycle_picture(), title="costs $1 and $2"), tmp_path / "w.png")
+        write_picture(replace(cycle_picture(), title="costs $1 and $2"), tmp_path / "w.png")
         data = (tmp_path / "w.png").read_bytes()
         assert data.startswith(b"\x89PNG\r\n")
         assert int.from_bytes(data[16:20]) > 800  # pixels across
@@ -440,7 +433,7 @@ class TestFiles:
         with pytest.raises(
             ValueError, match=re.escape(f"{name}: a witness is drawn as one of .svg, .png, .dot, .json")
         ):
-            write_witness(picture("SB"), tmp_path / name)
+            write_picture(picture("SB"), tmp_path / name)
         assert not list(tmp_path.iterdir())
 
     def test_without_matplotlib(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,7 +443,7 @@ class TestFiles:
         with pytest.raises(MissingTool, match=re.escape("pip install 'gpudiy[report]'")):
             to_png(picture("SB"))
         with pytest.raises(MissingTool):
-            write_witness(picture("SB"), tmp_path / "w.png")
+            write_picture(picture("SB"), tmp_path / "w.png")
         assert not list(tmp_path.iterdir())
 
     def test_a_failure_leaves_what_was_there(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -461,12 +454,12 @@ class TestFiles:
             raise RuntimeError("no")
 
         with monkeypatch.context() as patch:
-            patch.setattr(witness, "to_svg", fails)
+            patch.setattr(writing, "to_svg", fails)
             with pytest.raises(RuntimeError):
-                write_witness(picture("SB"), path)
+                write_picture(picture("SB"), path)
         with monkeypatch.context() as patch:
             patch.setattr(Path, "replace", fails)
             with pytest.raises(RuntimeError):
-                write_witness(picture("SB"), path)
+                write_picture(picture("SB"), path)
         assert path.read_text() == "old"
         assert [file.name for file in tmp_path.iterdir()] == ["w.svg"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise, product
 from math import hypot
 
-from gpudiy.models.picture import Arrow, Picture
-from gpudiy.models.picture_grid import DOWN, HEADER_HEIGHT, LEFT, RIGHT, UP, Box, Grid, Point
+from gpudiy.pictures.grid import DOWN, HEADER_HEIGHT, LEFT, RIGHT, UP, Box, Grid, Point
+from gpudiy.pictures.picture import Arrow, Picture
 
 HEAD = 10
 Stop = tuple[Point, Point]  # a point of a curve and its direction there

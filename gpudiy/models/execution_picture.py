@@ -1,10 +1,8 @@
-"""Pictures: one execution as columns of events and labelled arrows, before anybody decides how it is drawn."""
+"""The picture of an execution: its events in a column for each thread, its relations as arrows."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.condition import AddressOf, Value
@@ -28,47 +26,47 @@ from gpudiy.litmus.instruction_text import instruction_text, number_text
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.models.algebra import Algebra
 from gpudiy.models.event import Event
+from gpudiy.models.explanation import Explanation
+from gpudiy.models.search import Execution
 from gpudiy.models.skeleton import Skeleton
+from gpudiy.pictures.picture import Arrow, Node, Picture
+from gpudiy.pictures.svg import to_svg
 
-FORMAT = "gpudiy-witness"
-VERSION = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """An event: where it stands, its letter, its label, and the instruction it comes from.
-
-    An initial write stands in no column, has no letter and comes from no instruction.
-    """
-
-    event: int
-    column: int | None
-    row: int
-    name: str
-    label: str
-    instruction: str
-    highlighted: bool = False
+BASIC = ("po", "po-loc", "rf", "co", "fr", "rmw", "addr", "data", "ctrl")
 
 
-@dataclass(frozen=True, slots=True)
-class Arrow:
-    """A pair of a relation, between the events of two nodes."""
-
-    relation: str
-    source: int
-    target: int
-    highlighted: bool = False
+def draw_execution(execution: Execution, title: str = "") -> str:
+    """An execution as an SVG document that needs nothing else; the title is the name of the test if none is given."""
+    title = title or execution.skeleton.test.name
+    return to_svg(picture_of(execution.skeleton, execution.rf, execution.co, {}, title, events=execution.events))
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """One execution; node i shows event i, and a column is the header of a thread."""
+def draw_explanation(explanation: Explanation) -> str:
+    """The execution of an explanation as SVG; what a check objects to stands out."""
+    return to_svg(picture_of_explanation(explanation))
 
-    title: str
-    columns: tuple[str, ...]
-    nodes: tuple[Node, ...]
-    arrows: tuple[Arrow, ...]
-    note: str = ""
+
+def picture_of_explanation(explanation: Explanation) -> Picture:
+    """The execution of an explanation; the events that a check objects to stand out."""
+    verdict, execution = explanation.verdict, explanation.execution
+    assert execution is not None
+    named = {
+        name: execution.slots[operand.slot]
+        for name, operand in verdict.model.named.items()
+        if name in ("sync", "sc", "syncbar") and not operand.is_set
+    }
+    for step in explanation.steps:
+        if step.relation not in BASIC:
+            pair = execution.skeleton.algebra.pair(step.source, step.target)
+            named[step.relation] = named.get(step.relation, 0) | pair
+    if verdict.allowed:
+        title = f"{verdict.test.name}: allowed by {verdict.model.name}"
+    else:
+        title = f"{verdict.test.name}: forbidden by {verdict.model.name} ({', '.join(explanation.checks)})"
+    highlight = [step.source for step in explanation.steps]
+    return picture_of(
+        execution.skeleton, execution.rf, execution.co, named, title, highlight=highlight, events=execution.events
+    )
 
 
 def picture_of(
@@ -121,46 +119,6 @@ def label_of(event: Event) -> str:
             return f"{event.kind}{_attributes(event.instruction)} {event.variable}={_value_text(event.value)}{place}"
         case Alu() | SetPredicate() | Branch() | Label():
             raise AssertionError(f"{event.instruction} makes no event")
-
-
-def to_json(picture: Picture) -> str:
-    """The picture as JSON.
-
-    An object with `format` ("gpudiy-witness"), `version` (1), `title`, `note`, and three lists. `columns`: the headers
-    of the threads. `events`: each with `event` (its number, counted from 0 in this order), `column` (the thread, or
-    null for an initial write), `row` (its position there), `name` (its letter, or ""), `label`, `instruction` (PTX, or
-    ""), `highlighted`. `arrows`: each with `relation`, `source` and `target` (numbers of events), `highlighted`.
-    """
-    return json.dumps(
-        {
-            "format": FORMAT, "version": VERSION, "title": picture.title, "note": picture.note,
-            "columns": list(picture.columns),
-            "events": [{key: getattr(node, key) for key in Node.__slots__} for node in picture.nodes],
-            "arrows": [{key: getattr(arrow, key) for key in Arrow.__slots__} for arrow in picture.arrows],
-        },
-        indent=2, ensure_ascii=False,
-    ) + "\n"  # fmt: skip
-
-
-def from_json(text: str) -> Picture:
-    """The picture that `to_json` wrote; ValueError if the text is anything else."""
-    data = json.loads(text)
-    if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
-        raise ValueError(f"not a picture: expected an object with format {FORMAT!r} and version {VERSION}")
-    try:
-        nodes = tuple(Node(**node) for node in data["events"])
-        arrows = tuple(Arrow(**arrow) for arrow in data["arrows"])
-        picture = Picture(data["title"], tuple(data["columns"]), nodes, arrows, data["note"])
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"not a picture: {error}") from error
-    numbers = range(len(nodes))
-    if [node.event for node in nodes] != list(numbers):
-        raise ValueError("not a picture: the events are not numbered 0, 1, …")
-    if any(node.column not in (None, *range(len(picture.columns))) for node in nodes):
-        raise ValueError("not a picture: an event stands in no column")
-    if any(end not in numbers for arrow in arrows for end in (arrow.source, arrow.target)):
-        raise ValueError("not a picture: an arrow ends at no event")
-    return picture
 
 
 def _relations(skeleton: Skeleton, rf: int, co: int, extra: Mapping[str, int]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from gpudiy.models.picture import Picture
+from gpudiy.pictures.picture import Picture
 
 CHARACTER = 0.602  # the width of a character of a fixed font, in font sizes
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 18, 14, 11

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.models.picture import Picture
-from gpudiy.models.picture_grid import MARGIN, Box, Grid, Point
-from gpudiy.models.picture_router import routed
-from gpudiy.models.picture_ways import head_of, hull_of
+from gpudiy.pictures.grid import MARGIN, Box, Grid, Point
+from gpudiy.pictures.picture import Picture
+from gpudiy.pictures.router import route_arrows
+from gpudiy.pictures.ways import head_of, hull_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class PictureLayout:
     """Places for all of a picture: boxes by node, routes by arrow, lanes by column; the frame is all that is seen."""
 
     frame: Box
@@ -29,11 +29,14 @@ class Layout:
     routes: tuple[Route, ...]
 
 
-def laid_out(picture: Picture) -> Layout:
+def lay_out(picture: Picture) -> PictureLayout:
+    """Place the boxes, then lead the arrows between them."""
     grid = Grid(picture)
-    routes = [Route(curve, head_of(curve), label) for curve, label in routed(picture, grid)]
+    routes = [Route(curve, head_of(curve), label) for curve, label in route_arrows(picture, grid)]
     hulls = [hull_of(route.curve) for route in routes]
     drawn = [Box(0, 0, 0, 0), *grid.lanes, *grid.boxes, *hulls, *(route.label for route in routes)]
     left, right = min(box.left for box in drawn) - MARGIN, max(box.right for box in drawn) + MARGIN
     top, bottom = min(box.top for box in drawn), max(box.bottom for box in drawn) + MARGIN
-    return Layout(Box(left, top, right - left, bottom - top), tuple(grid.boxes), tuple(grid.lanes), tuple(routes))
+    return PictureLayout(
+        Box(left, top, right - left, bottom - top), tuple(grid.boxes), tuple(grid.lanes), tuple(routes)
+    )

@@ -1,0 +1,30 @@
+"""Pictures as files: the suffix of a file chooses how a picture is drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpudiy.files import write_whole
+from gpudiy.pictures.graphviz import to_dot
+from gpudiy.pictures.picture import Picture, to_json
+from gpudiy.pictures.png import to_png
+from gpudiy.pictures.svg import to_svg
+
+SUFFIXES = (".svg", ".png", ".dot", ".json")
+
+
+def write_picture(picture: Picture, path: str | Path) -> None:
+    """Draw a picture into a file, whole or not at all; the suffix says how."""
+    path = Path(path)
+    match path.suffix.lower():
+        case ".svg":
+            data = to_svg(picture).encode()
+        case ".png":
+            data = to_png(picture)
+        case ".dot":
+            data = to_dot(picture).encode()
+        case ".json":
+            data = to_json(picture).encode()
+        case _:
+            raise ValueError(f"{path.name}: a witness is drawn as one of {', '.join(SUFFIXES)}")
+    write_whole(path, data)
