@@ -81,7 +81,8 @@ def guarded(work: Callable[[], int], command: str, error_code: int | None = None
         discard_output()  # the reader of our output has seen enough
         return DONE
     except OSError as error:
-        discard_output()
+        if error.filename is None:
+            discard_output()  # it is the output that cannot be written
         _print_error(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", error)
         return FAILED
     except Exception as error:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
-from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import progress, say, stream_progress
+from gpudiy.cli.argument_types import positive
+from gpudiy.cli.progress import progress, say
 from gpudiy.errors import UsageError
 from gpudiy.files import expect_writable, write_whole
 
@@ -127,7 +127,7 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
     code = FINE
     for architecture in arguments.arch:
         outcomes = build(pieces, architecture, store, arguments.jobs)
-        for outcome in stream_progress(outcomes, f"tests for {architecture}", arguments.quiet):
+        for outcome in progress(outcomes, f"tests for {architecture}", arguments.quiet):
             code = max(code, _told(outcome))
             if outcome.entry is not None:
                 handed.append(handed_on(outcome.entry, arguments.keep_optimised))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import progress, say
+from gpudiy.cli.argument_types import positive
+from gpudiy.cli.progress import ProgressLine, progress, say
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -86,8 +85,8 @@ def _stages(campaign: Campaign, arguments: Namespace) -> int:
     code = _build(campaign, arguments) if plan.build.architectures else 0
     watch = _Watch(quiet, arguments.verbose)
     for step in campaign.run(_executor(arguments)):
-        watch.tell(step)
-    watch.finish()
+        watch.show(step)
+    watch.line.clear()
     for problem in campaign.problems:
         say(problem)
     _summarise(campaign)
@@ -125,43 +124,34 @@ def _executor(arguments: Namespace) -> Execute:
 
 
 class _Watch:
-    """Tells on standard error how far the runs are."""
+    """Shows on standard error how far the runs are."""
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet = quiet
         self.verbose = verbose
-        self.terminal = sys.stderr.isatty()
-        self.start = self.due = time.monotonic()
-        self.first: int | None = None
-        self.round = 0
+        self.line = ProgressLine(quiet)
+        self.round = self.first = 0
+        self.start = 0.0
 
-    def tell(self, step: Step) -> None:
-        if self.quiet:
-            return
+    def show(self, step: Step) -> None:
         if self.verbose:
-            from gpudiy.cli.run_output import described
-            from gpudiy.logs.decision import decide_record
-
-            decision = decide_record(step.record)
-            told = described(step.record, decision)
-            say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.sighting}, {told}")
+            self._print_record(step)
             return
         if step.round != self.round:
             self.round, self.first, self.start = step.round, step.done - 1, time.monotonic()
-        now = time.monotonic()
-        if now < self.due:
-            return
-        self.due = now + (EVERY / 10 if self.terminal else EVERY)
-        rate = f"{(step.done - (self.first or 0)) / (now - self.start):,.1f}/s, " if now - self.start > 0.1 else ""
-        text = f"round {step.round}: {step.done:,} of {step.total:,} runs, {rate}last {step.record.test}"
-        if self.terminal:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        else:
-            print(text, file=sys.stderr, flush=True)
+        if self.line.is_due():
+            seconds = time.monotonic() - self.start
+            rate = f"{(step.done - self.first) / seconds:,.1f}/s, " if seconds > 0.1 else ""
+            text = f"round {step.round}: {step.done:,} of {step.total:,} runs, {rate}last {step.record.test}"
+            self.line.show(text, step.done, step.total)
 
-    def finish(self) -> None:
-        if self.terminal and not self.quiet and self.round:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    def _print_record(self, step: Step) -> None:
+        from gpudiy.cli.run_output import described
+        from gpudiy.logs.decision import decide_record
+
+        decision = decide_record(step.record)
+        counts = described(step.record, decision)
+        say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.sighting}, {counts}")
 
 
 def _summarise(campaign: Campaign) -> None:

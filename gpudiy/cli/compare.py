@@ -6,8 +6,8 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
-from gpudiy.cli.log_input import LOG_HELP, load_logs, tell
-from gpudiy.cli.numbers import positive
+from gpudiy.cli.argument_types import positive
+from gpudiy.cli.log_input import LOG_HELP, load_logs, report_messages
 from gpudiy.cli.progress import say
 from gpudiy.errors import counted
 
@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
         return 2
     evidence = gather(log.columns, chips)
     pairs = compare_chips(evidence)
-    tell([f"note: {clash}" for clash in evidence.matching.clashes], "clashes")
+    report_messages([f"note: {clash}" for clash in evidence.matching.clashes], "clashes")
     for file in chips.unnamed:
         say(f"note: {file} names no chip: it is called by its file")
     if arguments.json:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.progress import stream_progress
+from gpudiy.cli.progress import progress
 from gpudiy.errors import UnwritableOutput, UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _made(generator: Generator, arguments: Namespace) -> int:
         print(count)
         return count
     done = 0
-    for _ in stream_progress(_written(generator.blueprints(), arguments), "tests", arguments.quiet):
+    for _ in progress(_written(generator.blueprints(), arguments), "tests", arguments.quiet):
         done += 1
     if arguments.output != "-" and not arguments.quiet and done:
         print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")

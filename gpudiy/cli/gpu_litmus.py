@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 from argparse import ArgumentParser, Namespace
+from contextlib import nullcontext
 
 from gpudiy import __version__
+from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.help_text import HelpText
-from gpudiy.cli.numbers import positive, seconds
 from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings, seed_number
 
 EPILOG = """\
@@ -54,11 +55,12 @@ def _parser() -> ArgumentParser:
 
 
 def _run(arguments: Namespace) -> int:
-    from gpudiy.cli.log_file import LogFile, RecordSink
-    from gpudiy.cli.run_output import RunProgress
+    from gpudiy.cli.progress import RunProgress
     from gpudiy.devices.opening import check_kind, list_devices
     from gpudiy.devices.runner import Runner
     from gpudiy.logs.decision import EVIDENCE
+    from gpudiy.logs.growing_log import GrowingLog
+    from gpudiy.logs.text_writer import print_text
 
     arguments.iterations = arguments.size * arguments.runs
     arguments.until = None
@@ -69,11 +71,14 @@ def _run(arguments: Namespace) -> int:
     check_kind(device)
     settings = run_settings(arguments)
     tests, bad = load(arguments.paths)
-    log = LogFile.open(arguments.output, "text", resume=False) if arguments.output else RecordSink()
+    log = GrowingLog.open(arguments.output, "text") if arguments.output else None
     progress = RunProgress(len(tests), settings.iterations, arguments.quiet)
-    with log, Runner(device, OPENER, progress.tell) as runner:
+    with log or nullcontext(), Runner(device, OPENER, progress.tell) as runner:
         for record in runner.run(tests, settings):
             progress.finish_test()
-            log.add(record)
+            if log is not None:
+                log.add(record)
+            else:
+                print(print_text(record), end="", flush=True)
             failed += record.ending not in EVIDENCE
     return 2 if bad else 3 if failed else 0

@@ -67,8 +67,8 @@ class Experiment:
         return experiment
 
     def _run_on(self, device: str, wanted: list[tuple[Case, Test]], iterations: int, seed: int, quiet: bool) -> None:
+        from gpudiy.cli.progress import RunProgress
         from gpudiy.cli.run import OPENER
-        from gpudiy.cli.run_output import RunProgress
         from gpudiy.devices.runner import Runner
         from gpudiy.devices.settings import RunSettings
         from gpudiy.devices.worker import WorkerFailure

@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gpudiy.cli.argument_types import positive
 from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
-from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import say, stream_progress
+from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
     from gpudiy.locks.lock import Lock
@@ -46,7 +46,7 @@ def run(arguments: Namespace) -> int:
     models = models_of(arguments)
     reading = reading_of(arguments)
     lock = load_lock(arguments.lock, reading)
-    repairer = Repairer(lock, models, watch=partial(stream_progress, what="repairs looked at", quiet=arguments.quiet))
+    repairer = Repairer(lock, models, watch=partial(progress, what="repairs looked at", quiet=arguments.quiet))
     unsupported = repairer.unsupported()
     if unsupported is not None:
         raise InputError(f"{lock.name}: {unsupported}", path=lock.program.path)

@@ -9,9 +9,9 @@ from typing import Any
 
 from gpudiy import __version__
 from gpudiy.cli import log2log_work as work
+from gpudiy.cli.argument_types import positive
 from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.log_input import LOG_HELP
-from gpudiy.cli.numbers import positive
 
 EPILOG = """\
 example:

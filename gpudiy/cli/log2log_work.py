@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.log_input import load_logs, tell
+from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
 from gpudiy.errors import InputError, UnwritableOutput, counted
 from gpudiy.files import read_text
@@ -49,7 +49,7 @@ def summary(given: Namespace) -> int:
 
     problems: list[LogProblem] = []
     lines = summarise(given.logs, problems)
-    tell([str(problem) for problem in problems], "problems")
+    report_messages([str(problem) for problem in problems], "problems")
     width = max([len(line.chip) for line in lines] + [4])
     titles = f"{'records':>11}  {'tests':>9}  {'weak seen':>9}  {'iterations':>18}  {'sightings':>15}  apart"
     print(f"{'chip':<{width}}  {titles}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(arguments: Namespace) -> int:
     printer = printer_for(arguments, names)
     code = bounded = 0
     found = decide_files(sources, decider, arguments.jobs)
-    for _, tests in zip(progress(sources, "files decided", arguments.quiet), found, strict=True):
+    for tests in progress(found, "files decided", arguments.quiet, len(sources)):
         for decided in tests:
             printer.show(decided)
             code = max(code, _code(decided, expected, arguments.limit))

@@ -7,8 +7,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.numbers import positive
-from gpudiy.cli.progress import stream_progress
+from gpudiy.cli.argument_types import positive
+from gpudiy.cli.progress import progress
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run(arguments: Namespace) -> int:
     models = [load_model(name) for name in (arguments.one, arguments.other)]
     tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
     found = 0
-    for test in stream_progress(tests, "tests compared", arguments.quiet):
+    for test in progress(tests, "tests compared", arguments.quiet):
         first, second = sorted((decide(test, model) for model in models), key=lambda verdict: not verdict.allowed)
         if first.allowed and second.forbidden:
             found += 1

@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.numbers import positive
+from gpudiy.cli.argument_types import positive
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test

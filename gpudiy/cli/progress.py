@@ -1,84 +1,139 @@
-"""Progress on standard error: a bar on a terminal, a line now and then elsewhere."""
+"""Progress on standard error: a line that changes on a terminal, a new line now and then elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sized
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from gpudiy.litmus.test import Test
 
 Item = TypeVar("Item")
 
-FIRST_AFTER = 1.0  # seconds: short work says nothing
-EVERY = 2.0  # seconds between two lines
-BAR_WIDTH = 30
+FIRST_AFTER, FIRST_ON_TERMINAL = 1.0, 0.25  # seconds: short work prints nothing
+EVERY, EVERY_ON_TERMINAL = 2.0, 0.1  # seconds between two lines
+BAR_WIDTH = 24
 STRIDE = 64  # items of a stream between two looks at the clock
 
 
-def progress(items: Sequence[Item], what: str, quiet: bool = False) -> Iterator[Item]:
-    """The items, one by one, while telling how many are done."""
-    if quiet:
-        yield from items
-        return
-    terminal = sys.stderr.isatty()
-    start = time.monotonic()
-    due = start + (FIRST_AFTER / 4 if terminal else FIRST_AFTER)
-    told = False
-    for done, item in enumerate(items):
+class ProgressLine:
+    """One line about the work at hand. On a terminal rich draws it, with a bar where the end is known."""
+
+    shown: ProgressLine | None = None  # the line that is on the terminal now, if one is
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self.start = time.monotonic()
+        self._terminal = sys.stderr.isatty()
+        self._due = self.start + (FIRST_ON_TERMINAL if self._terminal else FIRST_AFTER)
+        self._live: Live | None = None
+        self.used = False
+
+    def is_due(self) -> bool:
+        """Whether it is time for the next line; after True the caller shows one."""
         now = time.monotonic()
-        if now >= due:
-            _tell(done, len(items), what, now - start, terminal)
-            told = True
-            due = now + (EVERY / 20 if terminal else EVERY)
-        yield item
-    if told:
-        _tell(len(items), len(items), what, time.monotonic() - start, terminal)
-        if terminal:
-            print(file=sys.stderr)
+        if self.quiet or now < self._due:
+            return False
+        self._due = now + (EVERY_ON_TERMINAL if self._terminal else EVERY)
+        return True
+
+    def show(self, text: str, done: int = 0, total: int = 0) -> None:
+        """Put the text in the place of the last one; with a `total`, a bar before it."""
+        self.used = True
+        if self._terminal:
+            self._draw(text, done, total)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        """Take the line off the terminal, so that results can be printed."""
+        if self._live is not None:
+            self._live.transient = True
+        self.leave()
+
+    def leave(self) -> None:
+        """End the line and leave it where it is."""
+        if self._live is not None:
+            self._live.stop()
+            self._live = ProgressLine.shown = None
+
+    def print_above(self, text: object) -> None:
+        """Print a message above the line."""
+        assert self._live is not None
+        self._live.console.print(str(text), markup=False, highlight=False, soft_wrap=True)
+
+    def _draw(self, text: str, done: int, total: int) -> None:
+        from rich.bar import Bar
+        from rich.console import Console
+        from rich.live import Live
+        from rich.table import Table
+        from rich.text import Text
+
+        row = Table.grid(padding=(0, 1))
+        message = Text(text, no_wrap=True, overflow="ellipsis")
+        row.add_row(*([Bar(total, 0, done, width=BAR_WIDTH), message] if total else [message]))
+        if self._live is None:
+            console = Console(stderr=True)
+            self._live = Live(console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+            self._live.start()
+            ProgressLine.shown = self
+        self._live.update(row, refresh=True)
+
+
+class RunProgress:
+    """How far a run on a device is: the tests that are done, and the iterations of the one at hand."""
+
+    def __init__(self, tests: int, iterations: int, quiet: bool) -> None:
+        self.tests = tests
+        self.iterations = iterations
+        self.done = 0
+        self._line = ProgressLine(quiet)
+
+    def tell(self, test: Test, iterations: int, sightings: int) -> None:
+        if self._line.is_due():
+            text = f"{test.name}: {iterations:,} of {self.iterations:,} iterations, {sightings:,} sightings"
+            self._line.show(f"{self.done:,} of {self.tests:,} tests done; {text}" if self.tests > 1 else text)
+
+    def finish_test(self) -> None:
+        self.done += 1
+        self._line.clear()
 
 
 def say(text: object) -> None:
-    """A message on standard error that does not run into a bar."""
-    print(f"\r\x1b[K{text}" if sys.stderr.isatty() else text, file=sys.stderr)
-
-
-def stream_progress(items: Iterable[Item], what: str, quiet: bool = False) -> Iterator[Item]:
-    """The items of a stream whose end nobody knows, while telling how many have passed."""
-    terminal = sys.stderr.isatty()
-    start = time.monotonic()
-    due = start + (FIRST_AFTER / 4 if terminal else FIRST_AFTER)
-    told = False
-    done = 0
-    for item in items:
-        yield item
-        done += 1
-        if quiet or done % STRIDE:
-            continue
-        now = time.monotonic()
-        if now >= due:
-            told = True
-            due = now + (EVERY / 20 if terminal else EVERY)
-            _tell_passed(done, what, now - start, terminal)
-    if told:
-        _tell_passed(done, what, time.monotonic() - start, terminal)
-        if terminal:
-            print(file=sys.stderr)
-
-
-def _tell_passed(done: int, what: str, seconds: float, terminal: bool) -> None:
-    text = f"{done:,} {what}, {done / seconds if seconds > 0 else 0.0:,.0f}/s"
-    if terminal:
-        print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+    """Print a message on standard error that does not run into a progress line."""
+    if ProgressLine.shown is not None:
+        ProgressLine.shown.print_above(text)
     else:
-        print(text, file=sys.stderr, flush=True)
+        print(text, file=sys.stderr)
 
 
-def _tell(done: int, total: int, what: str, seconds: float, terminal: bool) -> None:
+def progress(items: Iterable[Item], what: str, quiet: bool = False, total: int | None = None) -> Iterator[Item]:
+    """The items, one by one, while a line shows how many are done: of `total`, where that is known."""
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    line = ProgressLine(quiet)
+    stride = STRIDE if total is None else 1
+    done = 0
+    try:
+        for item in items:
+            yield item
+            done += 1
+            if not done % stride and line.is_due():
+                line.show(_progress_text(done, total, what, line), done, total or 0)
+        if line.used:
+            line.show(_progress_text(done, total, what, line), done, total or 0)
+    finally:
+        line.leave()
+
+
+def _progress_text(done: int, total: int | None, what: str, line: ProgressLine) -> str:
+    seconds = time.monotonic() - line.start
     rate = done / seconds if seconds > 0 else 0.0
+    if total is None:
+        return f"{done:,} {what}, {rate:,.0f}/s"
     left = f", {(total - done) / rate:.0f} s left" if rate and done < total else ""
-    text = f"{done:,} of {total:,} {what}, {rate:,.0f}/s{left}"
-    if not terminal:
-        print(text, file=sys.stderr, flush=True)
-        return
-    filled = BAR_WIDTH * done // max(1, total)
-    print(f"\r\x1b[K{'█' * filled}{'░' * (BAR_WIDTH - filled)} {text}", end="", file=sys.stderr, flush=True)
+    return f"{done:,} of {total:,} {what}, {rate:,.0f}/s{left}"

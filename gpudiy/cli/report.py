@@ -6,7 +6,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.numbers import positive
+from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import progress
 from gpudiy.cli.table import names
 
@@ -55,7 +55,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.log_records import gathered
+    from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import counted
     from gpudiy.files import expect_writable, write_whole
     from gpudiy.logs.html_report.page import page_text
@@ -69,7 +69,7 @@ def run(arguments: Namespace) -> int:
     models = _chosen_models(arguments)
     for model in models:
         load_model(model)
-    found = gathered(arguments.logs, best=arguments.best)
+    found = load_observations(arguments.logs, best=arguments.best)
     chips = selected_chips(found, arguments.chips)
     tests = selected_tests(found, chips, arguments.tests, RowOrder.NAME)
     drawn = arguments.pictures if models else 0
@@ -105,10 +105,7 @@ def _judgements(
 def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: bool) -> Iterator[Judgement]:
     from gpudiy.processes import map_in_processes
 
-    for _, judgement in zip(
-        progress(work, "tests decided", quiet), map_in_processes(_judge_one, work, jobs), strict=True
-    ):
-        yield judgement
+    yield from progress(map_in_processes(_judge_one, work, jobs), "tests decided", quiet, len(work))
 
 
 def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> Judgement:

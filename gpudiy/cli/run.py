@@ -8,15 +8,15 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import INTERRUPTED, PATH_HELP, discard_output
-from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpudiy.cli.log_file import LogFile
     from gpudiy.devices.settings import RunSettings
     from gpudiy.litmus.test import Test
+    from gpudiy.logs.growing_log import GrowingLog
     from gpudiy.logs.record import Record
 
 DEFAULT_ITERATIONS = 100_000
@@ -71,7 +71,6 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.log_file import LogFile
     from gpudiy.cli.run_output import RunTable
     from gpudiy.devices.opening import check_kind
     from gpudiy.errors import InputError
@@ -87,7 +86,7 @@ def run(arguments: Namespace) -> int:
     if arguments.format and not arguments.output:
         raise InputError("there is no log to write as " + arguments.format, hint="-o LOG names it")
     tests, bad = load(arguments.paths)
-    log = LogFile.open(arguments.output, arguments.format, arguments.resume) if arguments.output else None
+    log = _open_log(arguments) if arguments.output else None
     table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
     shown: Callable[[Record], None] = _json_line if arguments.json else table.show
@@ -106,6 +105,12 @@ def run(arguments: Namespace) -> int:
     if not arguments.json and table.sightings:
         table.finish()
     return code
+
+
+def _open_log(arguments: Namespace) -> GrowingLog:
+    from gpudiy.logs.growing_log import GrowingLog
+
+    return GrowingLog.open(arguments.output, arguments.format, resume=arguments.resume, report_damage=say)
 
 
 def run_settings(arguments: Namespace) -> RunSettings:
@@ -144,11 +149,11 @@ def _run_on(
     device: str,
     tests: list[Test],
     settings: RunSettings,
-    log: LogFile | None,
+    log: GrowingLog | None,
     shown: Callable[[Record], None],
     quiet: bool,
 ) -> int:
-    from gpudiy.cli.run_output import RunProgress
+    from gpudiy.cli.progress import RunProgress
     from gpudiy.devices.opening import UnknownDevice
     from gpudiy.devices.runner import Runner
     from gpudiy.devices.worker import WorkerFailure

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import Counter
 
-from gpudiy.litmus.test import Test
 from gpudiy.logs.decision import Decision, Sighting, decide_record
 from gpudiy.logs.record import Record
 
 NAME_WIDTH, SIGHTING_WIDTH = 28, 13
-TELL_AFTER, TELL_EVERY = 1.0, 2.0  # seconds: short runs say nothing
 PER_CENT_FROM = 0.001
 
 
@@ -79,33 +75,3 @@ def number(rate: float) -> str:
 
 def _stopped(record: Record) -> str:
     return f"; stopped: {record.reason}" if record.reason else ""
-
-
-class RunProgress:
-    """How far a run is, on standard error: a line that changes on a terminal, one now and then elsewhere."""
-
-    def __init__(self, tests: int, iterations: int, quiet: bool) -> None:
-        self.tests = tests
-        self.iterations = iterations
-        self.quiet = quiet
-        self.done = 0
-        self._terminal = sys.stderr.isatty()
-        self._due = time.monotonic() + TELL_AFTER
-
-    def tell(self, test: Test, iterations: int, sightings: int) -> None:
-        now = time.monotonic()
-        if self.quiet or now < self._due:
-            return
-        self._due = now + (TELL_EVERY / 10 if self._terminal else TELL_EVERY)
-        text = f"{test.name}: {iterations:,} of {self.iterations:,} iterations, {sightings:,} sightings"
-        if self.tests > 1:
-            text = f"{self.done:,} of {self.tests:,} tests done; {text}"
-        if self._terminal:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-        else:
-            print(text, file=sys.stderr, flush=True)
-
-    def finish_test(self) -> None:
-        self.done += 1
-        if self._terminal and not self.quiet:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -79,14 +79,14 @@ def names(text: str) -> list[str]:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.log_records import gathered
+    from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import counted
     from gpudiy.files import expect_writable, write_whole
 
     form = _form(arguments)
     if arguments.output is not None:
         expect_writable(arguments.output)
-    found = gathered(arguments.logs, best=arguments.best)
+    found = load_observations(arguments.logs, best=arguments.best)
     tables = _tables(found, arguments)
     if form == "text" and arguments.output is None:
         _print(tables, heat=not arguments.no_heat)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
-from gpudiy.cli.numbers import positive, seconds
+from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import say
 from gpudiy.cli.run import OPENER, load, seed_number
 from gpudiy.files import expect_writable
@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.run_output import RunProgress
+    from gpudiy.cli.progress import RunProgress
     from gpudiy.devices.opening import check_kind
     from gpudiy.devices.runner import Runner
     from gpudiy.devices.settings import RunSettings

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Self, TextIO
 
-from gpudiy.cli.progress import say
 from gpudiy.errors import InputError, UnwritableOutput
 from gpudiy.litmus.content import content_hash
 from gpudiy.logs.json_lines import print_json_line
@@ -17,32 +17,14 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from gpudiy.litmus.test import Test
+    from gpudiy.logs.problem import Problem
 
 # What did not end for a reason that lies in the test is run again when a log is continued.
 UNDONE = (Ending.DEVICE_LOST, Ending.OUT_OF_MEMORY)
 INTERRUPTED = "interrupted"
 
 
-class RecordSink:
-    """Where records go, one after the other."""
-
-    def add(self, record: Record) -> None:
-        """Take one record; the default prints it as text."""
-        print(print_text(record), end="", flush=True)
-
-    def close(self) -> None:
-        """Nothing is held back on standard output."""
-
-    def __enter__(self) -> RecordSink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class LogFile(RecordSink):
+class GrowingLog:
     """A log of text or JSON Lines grows record by record. Parquet cannot: it is kept as JSON Lines beside its place,
     under a hidden name, until the run ends."""
 
@@ -54,8 +36,17 @@ class LogFile(RecordSink):
         self._fresh = fresh  # nothing is written yet: what stood there before stays until something is
 
     @staticmethod
-    def open(name: str, format: str | None, resume: bool) -> LogFile:
-        """The log of a name, empty or continued; raises `GpudiyError` when it cannot be written or continued."""
+    def open(
+        name: str,
+        format: str | None = None,
+        *,
+        resume: bool = False,
+        report_damage: Callable[[Problem], None] = lambda problem: None,
+    ) -> GrowingLog:
+        """The log of a name, empty or, with `resume`, continued; raises `GpudiyError` when that cannot be done.
+
+        `report_damage` is called for every part of a continued log that cannot be read.
+        """
         known = (".txt", ".log", ".jsonl", ".json", ".parquet")
         if not format and not name.lower().endswith(known):
             raise InputError(f"the name of the log of a run ends in {', '.join(known)}", path=name)
@@ -71,7 +62,7 @@ class LogFile(RecordSink):
             path.parent.mkdir(parents=True, exist_ok=True)
             file = growing.open("a", encoding="utf-8", errors="replace")
             _reserve(file, name)
-            done = _kept(path, growing) if resume else set()
+            done = _kept(path, growing, report_damage) if resume else set()
             if resume and growing.stat().st_size and not growing.read_bytes().endswith(b"\n"):
                 file.write("\n")  # the last record was cut
         except (OSError, InputError) as error:
@@ -80,12 +71,22 @@ class LogFile(RecordSink):
             if isinstance(error, InputError):
                 raise
             raise UnwritableOutput(name, error) from None
-        return LogFile(path, chosen, file, done, fresh=not resume)
+        return GrowingLog(path, chosen, file, done, fresh=not resume)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def has(self, test: Test, device: str) -> bool:
+        """Whether the log holds a result of the test on this device, so that it need not be run again."""
         return (content_hash(test), device) in self._done
 
     def add(self, record: Record) -> None:
+        """Write one record, at once."""
         text = print_text(record) if self.format is LogFormat.TEXT else print_json_line(record)
         if self._fresh:
             self._file.truncate(0)
@@ -94,6 +95,7 @@ class LogFile(RecordSink):
         self._file.flush()
 
     def close(self) -> None:
+        """Close the log; Parquet appears now."""
         self._file.close()
         if self.format is LogFormat.PARQUET and self._fresh:
             _spool(self.path).unlink()
@@ -127,7 +129,7 @@ def _spool(path: Path) -> Path:
     return path.with_name(f".{path.name}.jsonl")
 
 
-def _kept(path: Path, growing: Path) -> set[tuple[str, str]]:
+def _kept(path: Path, growing: Path, report_damage: Callable[[Problem], None]) -> set[tuple[str, str]]:
     """What the log already says; the records of a Parquet file go back to where it grows."""
     from gpudiy.logs.reading import read_file
 
@@ -138,7 +140,7 @@ def _kept(path: Path, growing: Path) -> set[tuple[str, str]]:
             continue
         columns, problems = read_file(str(place))
         for problem in problems:
-            say(problem)
+            report_damage(problem)
         for record in columns.records():
             if record.ending not in UNDONE and record.reason != INTERRUPTED:
                 done.add((record.hash, record.device))
