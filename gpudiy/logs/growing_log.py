@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from gpudiy.litmus.test import Test
-    from gpudiy.logs.problem import Problem
+    from gpudiy.logs.problem import LogProblem
 
 # What did not end for a reason that lies in the test is run again when a log is continued.
 UNDONE = (Ending.DEVICE_LOST, Ending.OUT_OF_MEMORY)
@@ -41,7 +41,7 @@ class GrowingLog:
         format: str | None = None,
         *,
         resume: bool = False,
-        report_damage: Callable[[Problem], None] = lambda problem: None,
+        report_damage: Callable[[LogProblem], None] = lambda problem: None,
     ) -> GrowingLog:
         """The log of a name, empty or, with `resume`, continued; raises `GpudiyError` when that cannot be done.
 
@@ -129,7 +129,7 @@ def _spool(path: Path) -> Path:
     return path.with_name(f".{path.name}.jsonl")
 
 
-def _kept(path: Path, growing: Path, report_damage: Callable[[Problem], None]) -> set[tuple[str, str]]:
+def _kept(path: Path, growing: Path, report_damage: Callable[[LogProblem], None]) -> set[tuple[str, str]]:
     """What the log already says; the records of a Parquet file go back to where it grows."""
     from gpudiy.logs.reading import read_file
 

@@ -34,7 +34,9 @@ def killed_at_random(plan: Path, points: int, longest: float, seed: int) -> None
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        time.sleep(dice.uniform(0.2, longest))
+        while not plan.with_suffix(".campaign").exists() and process.poll() is None:
+            time.sleep(0.01)  # a busy machine needs a while to begin at all
+        time.sleep(dice.uniform(0.0, longest))
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
