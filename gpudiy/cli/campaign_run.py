@@ -14,7 +14,6 @@ from gpudiy.files import expect_writable
 if TYPE_CHECKING:
     from gpudiy.campaign.campaign import Campaign, Execute, Step
 
-EVERY = 2.0  # seconds between two lines about progress
 EPILOG = """\
 Whatever is done stays done: interrupt it, kill it, change the plan, and call it again. `gpudiy campaign status` tells
 how far it is, also while it runs.

@@ -6,8 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
 from gpudiy.cli.argument_types import positive
+from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
 from gpudiy.cli.progress import progress, say
 from gpudiy.cli.run import seed_number
 from gpudiy.files import expect_writable
