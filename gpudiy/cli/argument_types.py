@@ -1,4 +1,4 @@
-"""Numbers on the command line, with messages that say what is wanted."""
+"""What options take: numbers and lists of names, with messages that say what is expected."""
 
 from __future__ import annotations
 
@@ -6,12 +6,29 @@ from argparse import ArgumentTypeError
 
 
 def positive(text: str) -> int:
+    """A number from 1 on."""
     if not text.isdecimal() or int(text[:9]) < 1:
         raise ArgumentTypeError(f"a number from 1 on is wanted, not {text!r}")
     return int(text)
 
 
+def natural(text: str) -> int:
+    """A number from 0 on."""
+    if not text.isdecimal() or len(text) > 18:
+        raise ArgumentTypeError(f"a number from 0 on is wanted, not {text!r}")
+    return int(text)
+
+
+def names(text: str) -> list[str]:
+    """Names or patterns, separated by commas."""
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise ArgumentTypeError("a name is wanted")
+    return found
+
+
 def seconds(text: str) -> float:
+    """A time above 0."""
     try:
         number = float(text)
     except ValueError:

@@ -7,9 +7,9 @@ from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext
 
 from gpudiy import __version__
-from gpudiy.cli.argument_types import positive, seconds
+from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.help_text import HelpText
-from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings, seed_number
+from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings
 
 EPILOG = """\
 example:
@@ -43,7 +43,7 @@ def _parser() -> ArgumentParser:
     )  # fmt: skip
     parser.add_argument("-r", dest="runs", type=positive, default=1, metavar="N", help="times as many (default: 1)")
     parser.add_argument("-device", metavar="D", help="where to run (default: the first of `gpudiy devices`)")
-    parser.add_argument("-seed", type=seed_number, metavar="N", help="run again what was run with this seed")
+    parser.add_argument("-seed", type=natural, metavar="N", help="run again what was run with this seed")
     parser.add_argument(
         "-incantation", metavar="NAME", default="default", help="default, none, all, stress+sync+random, or a file"
     )

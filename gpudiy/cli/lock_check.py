@@ -6,10 +6,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.argument_types import positive
+from gpudiy.cli.argument_types import natural, positive
 from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
-from gpudiy.cli.progress import progress, say
-from gpudiy.cli.run import seed_number
+from gpudiy.cli.progress import RunProgress, progress, say
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--device", "-d", metavar="D[,D2]", help="run the tests here too: opencl, sim:kepler, cuda:0")
     parser.add_argument("-s", "--iterations", type=positive, default=100_000, metavar="N",
                         help="iterations of each test on a device (default: 100,000)")  # fmt: skip
-    parser.add_argument("--seed", type=seed_number, default=1, metavar="N", help="of the runs on devices (default: 1)")
+    parser.add_argument("--seed", type=natural, default=1, metavar="N", help="of the runs on devices (default: 1)")
     parser.add_argument("--witness", metavar="DIR", help="draw an execution for every question a model finds wrong")
     parser.add_argument(
         "--format", choices=("svg", "png", "dot", "json"), default="svg", help="of witnesses (default: svg)"
@@ -49,9 +48,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.lock_devices import Experiment
     from gpudiy.cli.lock_output import print_answers
     from gpudiy.devices.opening import check_kind
+    from gpudiy.locks.experiment import run_lock_tests
     from gpudiy.locks.judgement import Judge
     from gpudiy.locks.source import library_names, load_lock
 
@@ -67,7 +66,14 @@ def run(arguments: Namespace) -> int:
     findings = Judge(models).judge_all(
         locks, arguments.jobs, lambda keys: progress(keys, "tests decided", arguments.quiet)
     )
-    experiment = Experiment.run(devices, locks, arguments.iterations, arguments.seed, arguments.quiet)
+    experiment = run_lock_tests(
+        locks,
+        devices,
+        iterations=arguments.iterations,
+        seed=arguments.seed,
+        watch=lambda tests: RunProgress(tests, arguments.iterations, arguments.quiet),
+        report_failure=lambda failure: say(failure.report("gpudiy lock check")),
+    )
     print_answers(locks, models, findings, experiment, arguments.json)
     if arguments.witness:
         _draw(Path(arguments.witness), arguments.format, findings, models)

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 
-from gpudiy.cli.lock_devices import Experiment, summary
+from gpudiy.locks.experiment import Experiment, summarise_runs
 from gpudiy.locks.judgement import Finding
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
@@ -37,7 +37,7 @@ def _print_lock(lock: Lock, models: Sequence[str], findings: Sequence[Finding], 
     for question in Question:
         asked = [finding for finding in findings if finding.case.question is question]
         cells = [_cell([finding for finding in asked if finding.model == model]) for model in models]
-        cells += [summary(experiment.of(lock, question, device)) for device in experiment.devices]
+        cells += [summarise_runs(experiment.of(lock, question, device)) for device in experiment.devices]
         rows.append([question, *cells])
     _print_table(rows)
     for model in models:
@@ -107,7 +107,7 @@ def _print_many(
         cells = [_short_verdict([f for f in by_lock[id(lock)] if f.model == model]) for model in models]
         for device in experiment.devices:
             own = [s for s in experiment.runs if s.case.lock is lock and s.device == device]
-            cells.append(summary(own))
+            cells.append(summarise_runs(own))
         rows.append([lock.name, *cells])
     _print_table(rows)
 

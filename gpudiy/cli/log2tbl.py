@@ -6,8 +6,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from gpudiy import __version__
+from gpudiy.cli.argument_types import names
 from gpudiy.cli.help_text import HelpText
-from gpudiy.cli.table import KINDS, ORDERS, names
+from gpudiy.cli.table import KINDS, ORDERS
 
 SUBCOMMANDS = {"flat": "flat", "two-level": "grid", "grid": "grid", "incantations": "incantations"}
 FORMS = {

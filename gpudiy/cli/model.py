@@ -9,8 +9,8 @@ from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
-    from gpudiy.cli.expectation import Expectations
     from gpudiy.models.deciding import DecidedTest
+    from gpudiy.models.expectation import Expectations
 
 EPILOG = """\
 A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends so. For forall it
@@ -56,11 +56,11 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.expectation import Expectations
     from gpudiy.cli.verdict_output import printer_for
     from gpudiy.errors import InputError
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
+    from gpudiy.models.expectation import Expectations
     from gpudiy.models.library import load_model
     from gpudiy.models.verdict import Engine
 
@@ -89,7 +89,10 @@ def run(arguments: Namespace) -> int:
     if bounded:
         tests_have = "1 test has" if bounded == 1 else f"{bounded:,} tests have"
         say(f"note: {tests_have} loops that may go round more than {arguments.unroll} times; --unroll looks further")
-    return code if expected is None else max(code, expected.finish())
+    if expected is not None:
+        say(expected.summary)
+        code = max(code, expected.exit_code)
+    return code
 
 
 def _code(decided: DecidedTest, expected: Expectations | None, limit: float | None) -> int:

@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from gpudiy.cli.argument_types import positive
+from gpudiy.cli.argument_types import names, natural, positive
 from gpudiy.cli.progress import progress
-from gpudiy.cli.table import names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpudiy.logs.html_report.judgement import Judgement
-    from gpudiy.logs.tables.tally import Observations
 
 PICTURES = 100
 EPILOG = """\
@@ -47,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--models", metavar="M1,M2", type=_models, help="models that decide, or none (default: four of the library)"
     )
     parser.add_argument(
-        "--pictures", metavar="N", type=_count, default=PICTURES, help="executions to draw (default: %(default)s)"
+        "--pictures", metavar="N", type=natural, default=PICTURES, help="executions to draw (default: %(default)s)"
     )
     parser.add_argument("--plots", metavar="DIR", help="also write plots as PNG and SVG files there")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
@@ -58,75 +50,31 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import counted
     from gpudiy.files import expect_writable, write_whole
-    from gpudiy.logs.html_report.page import page_text
-    from gpudiy.logs.html_report.payload import payload
-    from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
-    from gpudiy.models.library import load_model
+    from gpudiy.logs.html_report.judgement import MODELS
+    from gpudiy.logs.html_report.report import make_report
 
     expect_writable(arguments.output)
     if arguments.plots:
         expect_writable(arguments.plots, folder=True)
-    models = _chosen_models(arguments)
-    for model in models:
-        load_model(model)
-    found = load_observations(arguments.logs, best=arguments.best)
-    chips = selected_chips(found, arguments.chips)
-    tests = selected_tests(found, chips, arguments.tests, RowOrder.NAME)
-    drawn = arguments.pictures if models else 0
-    judgements = _judgements(found, tests, chips, models, drawn, arguments) if models else {}
-    text = page_text(payload(found, tests, chips, judgements, models, drawn), arguments.title)
-    write_whole(Path(arguments.output), text)
-    print(f"{counted(len(tests), 'test')} on {counted(len(chips), 'chip')}: {arguments.output}")
-    return _write_plots(found, tests, chips, arguments.plots) if arguments.plots else 0
+    report = make_report(
+        load_observations(arguments.logs, best=arguments.best),
+        title=arguments.title,
+        tests=arguments.tests,
+        chips=arguments.chips,
+        models=MODELS if arguments.models is None else tuple(arguments.models),
+        pictures=arguments.pictures,
+        jobs=arguments.jobs,
+        watch=lambda judgements, total: progress(judgements, "tests decided", arguments.quiet, total),
+    )
+    write_whole(arguments.output, report.text)
+    print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {arguments.output}")
+    if arguments.plots:
+        from gpudiy.logs.html_report.plots import write_plots
 
-
-def _chosen_models(arguments: Namespace) -> tuple[str, ...]:
-    from gpudiy.logs.html_report.judgement import MODELS
-
-    return MODELS if arguments.models is None else tuple(arguments.models)
-
-
-def _judgements(
-    found: Observations,
-    tests: list[str],
-    chips: list[str],
-    models: tuple[str, ...],
-    pictures: int,
-    arguments: Namespace,
-) -> dict[str, Judgement]:
-    """What models say of each test, and pictures of those that are worth most."""
-    from gpudiy.logs.html_report.judgement import most_telling
-
-    drawn = set(most_telling(found, tests, chips)[:pictures])
-    work = [(found.tests[test].text, models, test in drawn) for test in tests]
-    return dict(zip(tests, _judged(work, arguments.jobs, arguments.quiet), strict=True))
-
-
-def _judged(work: list[tuple[str, tuple[str, ...], bool]], jobs: int, quiet: bool) -> Iterator[Judgement]:
-    from gpudiy.processes import map_in_processes
-
-    yield from progress(map_in_processes(_judge_one, work, jobs), "tests decided", quiet, len(work))
-
-
-def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> Judgement:
-    from gpudiy.logs.html_report.judgement import judge
-
-    return judge(*work)
-
-
-def _write_plots(found: Observations, tests: list[str], chips: list[str], folder: str) -> int:
-    from gpudiy.logs.html_report.plots import write_plots
-
-    files = write_plots(found, tests, chips, Path(folder))
-    print(f"plots: {', '.join(str(file) for file in files)}")
+        files = write_plots(report.found, report.tests, report.chips, Path(arguments.plots))
+        print(f"plots: {', '.join(str(file) for file in files)}")
     return 0
 
 
 def _models(text: str) -> list[str]:
     return [] if text == "none" else names(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or len(text) > 7:
-        raise ArgumentTypeError(f"a number from 0 on is wanted, not {text!r}")
-    return int(text)

@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import INTERRUPTED, PATH_HELP, discard_output
-from gpudiy.cli.argument_types import positive, seconds
+from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="iterations of each test (default: 100,000)",
     )  # fmt: skip
     parser.add_argument(
-        "--seed", type=seed_number, metavar="N", help="run again what was run with this seed (default: a new one)"
+        "--seed", type=natural, metavar="N", help="run again what was run with this seed (default: a new one)"
     )
     parser.add_argument(
         "--incantation", metavar="NAME|FILE", default="default",
@@ -212,11 +212,3 @@ def _json_line(record: Record) -> None:
     from gpudiy.logs.json_lines import print_json_line
 
     print(print_json_line(record), end="", flush=True)
-
-
-def seed_number(text: str) -> int:
-    from argparse import ArgumentTypeError
-
-    if not text.isdecimal() or len(text) > 18:
-        raise ArgumentTypeError(f"a number from 0 on is wanted, not {text!r}")
-    return int(text)

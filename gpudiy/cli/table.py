@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpudiy.cli.argument_types import names
 from gpudiy.cli.progress import say
 
 if TYPE_CHECKING:
@@ -68,14 +69,6 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--no-heat", action="store_true", help="no colours")
     parser.add_argument("--document", action="store_true", help="LaTeX that compiles as it is, not a part to \\input")
-
-
-def names(text: str) -> list[str]:
-    """Names or patterns, separated by commas."""
-    found = [name.strip() for name in text.split(",") if name.strip()]
-    if not found:
-        raise ArgumentTypeError("a name is wanted")
-    return found
 
 
 def run(arguments: Namespace) -> int:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
-from gpudiy.cli.argument_types import positive, seconds
+from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.progress import say
-from gpudiy.cli.run import OPENER, load, seed_number
+from gpudiy.cli.run import OPENER, load
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-s", "--iterations", type=positive, default=100_000, metavar="N",
         help="iterations of each test in the last word (default: 100,000)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=seed_number, metavar="N", help="search again what was searched with this seed")
+    parser.add_argument("--seed", type=natural, metavar="N", help="search again what was searched with this seed")
     parser.add_argument("--limit", type=seconds, default=10.0, metavar="SECONDS", help="time for a test (default: 10)")
     parser.add_argument("--per-second", action="store_true", help="rate sightings per second, not per iteration")
     parser.add_argument("--baseline", action="store_true", help="compare with the 16 combinations of ASPLOS'15")

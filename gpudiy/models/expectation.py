@@ -6,7 +6,6 @@ import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpudiy.cli.progress import say
 from gpudiy.errors import InputError
 from gpudiy.files import read_text
 from gpudiy.models.deciding import DecidedTest
@@ -30,6 +29,7 @@ class Expectations:
 
     @staticmethod
     def read(path: str) -> Expectations:
+        """The expectations in a CSV file; raises `InputError` pointing at what is wrong."""
         lines = list(csv.reader(read_text(path).splitlines()))
         models: tuple[str, ...] = ()
         if lines and lines[0] and lines[0][0] in ("test", "name", "file"):
@@ -49,6 +49,7 @@ class Expectations:
         return Expectations(path, models, rows)
 
     def expects(self, decided: DecidedTest) -> bool:
+        """Whether the file says anything about this test."""
         return self._key(decided) is not None
 
     def compare(self, decided: DecidedTest) -> str | None:
@@ -66,11 +67,16 @@ class Expectations:
         self.agreed += not problems
         return "\n".join(problems) or None
 
-    def finish(self) -> int:
-        """Say how it went: 1 if a verdict is not as expected, 2 if nothing was expected of any test."""
+    @property
+    def summary(self) -> str:
+        """How many tests were as expected, in one line."""
         missing = len(self.rows) - len(self.met)
         unasked = f"; {missing} of {self.path} are not among the tests" if missing else ""
-        say(f"{self.agreed} as expected, {self.differed} not{unasked}")
+        return f"{self.agreed} as expected, {self.differed} not{unasked}"
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all is as expected, 1 if a verdict is not, 2 if nothing was expected of any test."""
         return 2 if not self.met else 1 if self.differed else 0
 
     def _key(self, decided: DecidedTest) -> str | None:

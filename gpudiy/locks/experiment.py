@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gpudiy.cli.progress import say
-from gpudiy.litmus.test import Test
+from gpudiy.devices.opening import check_kind
+from gpudiy.devices.runner import Runner, RunWatch, UnwatchedRun
+from gpudiy.devices.settings import RunSettings
+from gpudiy.devices.worker import WorkerFailure
+from gpudiy.errors import DeviceFailure
 from gpudiy.locks.generation import Case, cases, lock_test
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
@@ -37,6 +40,7 @@ class Experiment:
 
     @property
     def seen(self) -> bool:
+        """Whether any outcome in question was observed."""
         return any(run.sighting is Sighting.OBSERVED for run in self.runs)
 
     @property
@@ -51,46 +55,44 @@ class Experiment:
     def of(self, lock: Lock, question: Question, device: str) -> list[LockTestRun]:
         return [s for s in self.runs if s.case.lock is lock and s.case.question is question and s.device == device]
 
-    @staticmethod
-    def run(devices: Sequence[str], locks: Sequence[Lock], iterations: int, seed: int, quiet: bool) -> Experiment:
-        """Run one test for each way in which threads can stand to one another, on every device."""
-        experiment = Experiment(tuple(devices))
-        if not devices:
-            return experiment
-        from gpudiy.devices.opening import check_kind
 
-        for device in devices:
-            check_kind(device)
-        wanted = [(case, made.test) for lock in locks for case in _plain_cases(lock) if (made := lock_test(case))]
-        for device in devices:
-            experiment._run_on(device, wanted, iterations, seed, quiet)
-        return experiment
+def run_lock_tests(
+    locks: Sequence[Lock],
+    devices: Sequence[str],
+    *,
+    iterations: int = 100_000,
+    seed: int = 1,
+    watch: Callable[[int], RunWatch] = UnwatchedRun,
+    report_failure: Callable[[DeviceFailure], None] = lambda failure: None,
+) -> Experiment:
+    """Run one test for each way in which threads can stand to one another, on every device.
 
-    def _run_on(self, device: str, wanted: list[tuple[Case, Test]], iterations: int, seed: int, quiet: bool) -> None:
-        from gpudiy.cli.progress import RunProgress
-        from gpudiy.cli.run import OPENER
-        from gpudiy.devices.runner import Runner
-        from gpudiy.devices.settings import RunSettings
-        from gpudiy.devices.worker import WorkerFailure
-
-        progress = RunProgress(len(wanted), iterations, quiet)
-        settings = RunSettings(iterations=iterations, seed=seed)
+    `watch` is given the number of tests and follows the run on one device. A device that does not open is passed to
+    `report_failure`, and the others go on.
+    """
+    for device in devices:
+        check_kind(device)
+    experiment = Experiment(tuple(devices))
+    tests = [(case, made.test) for lock in locks for case in _plain_cases(lock) if (made := lock_test(case))]
+    for device in devices:
+        watching = watch(len(tests))
         try:
-            with Runner(device, OPENER, progress.tell) as runner:
-                records = runner.run([test for _, test in wanted], settings)
-                for (case, _), record in zip(wanted, records, strict=True):
-                    progress.finish_test()
-                    self.runs.append(LockTestRun(case, device, record))
+            with Runner(device, teller=watching.tell) as runner:
+                records = runner.run([test for _, test in tests], RunSettings(iterations=iterations, seed=seed))
+                for (case, _), record in zip(tests, records, strict=True):
+                    watching.finish_test()
+                    experiment.runs.append(LockTestRun(case, device, record))
         except WorkerFailure as failure:
-            say(failure.report("gpudiy lock check"))
-            self.failures.append(device)
+            report_failure(failure)
+            experiment.failures.append(device)
+    return experiment
 
 
 def _plain_cases(lock: Lock) -> list[Case]:
     return list({case.plain.name: case.plain for case in cases(lock)}.values())
 
 
-def summary(runs: Sequence[LockTestRun]) -> str:
+def summarise_runs(runs: Sequence[LockTestRun]) -> str:
     """What a device showed of a question: sightings and iterations, or why there are none."""
     sightings = [run.sighting for run in runs]
     ran = [s for s in runs if s.sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)]

@@ -1,0 +1,62 @@
+"""A report of what chips showed: one page that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpudiy.logs.html_report.judgement import MODELS, Judgement, judge, most_telling
+from gpudiy.logs.html_report.page import page_text
+from gpudiy.logs.html_report.payload import payload
+from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
+from gpudiy.logs.tables.tally import Observations
+from gpudiy.models.library import load_model
+from gpudiy.processes import map_in_processes
+
+PICTURES = 100
+Watch = Callable[[Iterator[Judgement], int], Iterator[Judgement]]
+
+
+@dataclass(frozen=True, slots=True)
+class HtmlReport:
+    """The page as text, and what is on it."""
+
+    text: str
+    tests: list[str]
+    chips: list[str]
+    found: Observations
+
+
+def make_report(
+    found: Observations,
+    *,
+    title: str = "What the chips showed",
+    tests: Sequence[str] = (),
+    chips: Sequence[str] = (),
+    models: tuple[str, ...] = MODELS,
+    pictures: int = PICTURES,
+    jobs: int = 1,
+    watch: Watch = lambda judgements, total: judgements,
+) -> HtmlReport:
+    """The report of observations: of all tests and chips, or of those that the patterns name.
+
+    Models decide every test, in `jobs` processes, and executions of so many tests are drawn, those that tell chips
+    apart first. `watch` passes the judgements on as they come, and is given their number.
+    """
+    for model in models:
+        load_model(model)  # a model that cannot be read is an error before any work is done
+    shown_chips = selected_chips(found, list(chips))
+    shown_tests = selected_tests(found, shown_chips, list(tests), RowOrder.NAME)
+    drawn = pictures if models else 0
+    judgements: dict[str, Judgement] = {}
+    if models:
+        pictured = set(most_telling(found, shown_tests, shown_chips)[:drawn])
+        work = [(found.tests[test].text, models, test in pictured) for test in shown_tests]
+        judged = watch(map_in_processes(_judge_one, work, jobs), len(work))
+        judgements = dict(zip(shown_tests, judged, strict=True))
+    data = payload(found, shown_tests, shown_chips, judgements, models, drawn)
+    return HtmlReport(page_text(data, title), shown_tests, shown_chips, found)
+
+
+def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> Judgement:
+    return judge(*work)
