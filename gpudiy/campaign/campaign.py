@@ -7,22 +7,30 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from gpudiy.campaign.plan import Plan
-from gpudiy.campaign.records import record_store
+from gpudiy.campaign.junit import junit_text
+from gpudiy.campaign.plan import Plan, read_plan
+from gpudiy.campaign.records import finished_records, record_store
 from gpudiy.campaign.schedule import Evidence, Knowledge, units_of_round
 from gpudiy.campaign.test_set import PlannedTest, planned_tests
 from gpudiy.campaign.unit import Unit
-from gpudiy.campaign.verdicts import verdict_table
+from gpudiy.campaign.verdicts import decide_tests, verdict_table
+from gpudiy.devices.opening import check_kind
+from gpudiy.errors import InputError
 from gpudiy.files import write_whole
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
+from gpudiy.logs.columns import Columns
+from gpudiy.logs.conformance import Conformance, conform
+from gpudiy.logs.html_report.report import HtmlReport, Watch, make_report
 from gpudiy.logs.record import Ending, Record
+from gpudiy.logs.tables.tally import Combination, observations
+from gpudiy.models.library import load_model
 
 Execute = Callable[[Sequence[Unit]], Iterator[tuple[Unit, Record]]]
 INTERRUPTED = "interrupted"  # the reason of a record that was cut short and is made again
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CampaignStep:
     """One more unit is done, so many of so many of its round."""
 
     round: int
@@ -31,12 +39,44 @@ class Step:
     record: Record
 
 
+@dataclass(frozen=True, slots=True)
+class CampaignConformance:
+    """The records of a campaign, and how they agree with each model."""
+
+    name: str
+    records: Sequence[Record]
+    by_model: dict[str, Conformance]
+
+    @property
+    def forbidden(self) -> bool:
+        """Whether anything was observed that a model forbids."""
+        return any(conformance.findings for conformance in self.by_model.values())
+
+    def junit_text(self) -> str:
+        return junit_text(self.name, self.records, self.by_model)
+
+
 class Campaign:
     """A plan at work. Every stage can be cut at any point and called again."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.problems: list[str] = []  # damage that was found and set aside
+
+    @classmethod
+    def open(cls, path: Path, *, begun: bool = False) -> Campaign:
+        """The campaign of the plan in a file; with `begun`, raises `InputError` if no work on it was begun."""
+        plan = read_plan(path)
+        if begun and not plan.directory.is_dir():
+            hint = f"`gpudiy campaign run {path}` begins it"
+            raise InputError("this campaign was not begun", path=str(path), hint=hint)
+        return cls(plan)
+
+    def check(self) -> None:
+        """Raise `InputError` for a device or incantation that does not exist, before any work is done."""
+        for device in self.plan.run.devices:
+            check_kind(device)
+        _ = self.books  # reads every incantation
 
     @cached_property
     def tests(self) -> list[PlannedTest]:
@@ -51,13 +91,17 @@ class Campaign:
             found[name] = read_incantation(str(beside) if _is_file(beside) else name)
         return found
 
+    def decide(self, jobs: int = 2) -> Iterator[PlannedTest]:
+        """Have the models decide what is not decided yet, giving back each test when its verdicts are kept."""
+        return decide_tests(self.plan, self.tests, jobs)
+
     def list_tests(self) -> Path:
         """A file of the paths of the tests, which every verb takes as `@FILE`."""
         path = self.plan.directory / "tests.list"
         write_whole(path, "".join(f"{test.path.resolve()}\n" for test in self.tests))
         return path
 
-    def run(self, execute: Execute) -> Iterator[Step]:
+    def run(self, execute: Execute) -> Iterator[CampaignStep]:
         """Do all rounds, giving back each unit when its record is kept."""
         knowledge = Knowledge()
         with record_store(self.plan, knowledge.learn) as store:
@@ -71,8 +115,26 @@ class Campaign:
                         continue
                     store.add(record)
                     done += 1
-                    yield Step(round, done, len(units), record)
+                    yield CampaignStep(round, done, len(units), record)
             store.flush()
+
+    def conform(self) -> CampaignConformance:
+        """Compare the records so far with every model of the plan."""
+        records = finished_records(self.plan)
+        columns, limit = Columns.of(records), float(self.plan.models.limit)
+        found = {name: conform(columns, load_model(name), limit=limit) for name in self.plan.models.names}
+        return CampaignConformance(self.plan.name, records, found)
+
+    def report(self, jobs: int = 2, watch: Watch = lambda judgements, total: judgements) -> HtmlReport:
+        """Write the page of the records so far as `report.html` in the directory of the campaign."""
+        found = observations(Columns.of(finished_records(self.plan)), Combination.SUM)
+        report = make_report(found, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
+        write_whole(self.report_path, report.text)
+        return report
+
+    @property
+    def report_path(self) -> Path:
+        return self.plan.directory / "report.html"
 
     def units(self, round: int, known: dict[tuple[str, str], Evidence]) -> list[Unit]:
         verdicts = verdict_table(self.plan)

@@ -34,7 +34,7 @@ class DeviceStatus:
 
 
 @dataclass(slots=True)
-class Status:
+class CampaignStatus:
     tests: int
     decided: int
     round: int
@@ -59,14 +59,14 @@ class Status:
         return asdict(self) | {"done": self.done, "left": self.left, "seconds_left": round(self.seconds_left, 1)}
 
 
-def status_of(campaign: Campaign) -> Status:
+def status_of(campaign: Campaign) -> CampaignStatus:
     """Read what is there; a campaign that runs meanwhile is not disturbed."""
     plan = campaign.plan
     records = finished_records(plan)
     verdicts = verdict_table(plan)
     decided = sum(set(plan.models.names) <= set(verdicts.get(test.hash, {})) for test in campaign.tests)
     round, left = _open_work(campaign, records)
-    status = Status(len(campaign.tests), decided, round, plan.run.rounds)
+    status = CampaignStatus(len(campaign.tests), decided, round, plan.run.rounds)
     for name in plan.run.devices:
         own = [record for record in records if record.device == name]
         device = DeviceStatus(name, done=len(own), left=left[name])

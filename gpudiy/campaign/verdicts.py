@@ -39,7 +39,7 @@ def _parse(line: str) -> VerdictRow:
 FORM: Form[VerdictRow] = Form(lambda row: f"{row.hash} {row.model}", _line, _parse, _write_rows, _read_rows, ".jsonl")
 
 
-def decided(plan: Plan, tests: Sequence[PlannedTest], jobs: int) -> Iterator[PlannedTest]:
+def decide_tests(plan: Plan, tests: Sequence[PlannedTest], jobs: int) -> Iterator[PlannedTest]:
     """Decide what is not decided yet, giving back each test when its verdicts are kept."""
     for name in plan.models.names:
         load_model(name)  # a model that cannot be read is an error before any work is done

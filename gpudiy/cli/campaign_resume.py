@@ -20,11 +20,4 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.campaign.plan import read_plan
-    from gpudiy.errors import InputError
-
-    plan = read_plan(arguments.plan)
-    if not plan.directory.is_dir():
-        hint = f"`gpudiy campaign run {arguments.plan}` begins it"
-        raise InputError("this campaign was not begun", path=str(arguments.plan), hint=hint)
-    return campaign_run.run(arguments)
+    return campaign_run.run(arguments, begun=True)

@@ -12,7 +12,7 @@ from gpudiy.cli.progress import ProgressLine, progress, say
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
-    from gpudiy.campaign.campaign import Campaign, Execute, Step
+    from gpudiy.campaign.campaign import Campaign, CampaignStep, Execute
 
 EPILOG = """\
 Whatever is done stays done: interrupt it, kill it, change the plan, and call it again. `gpudiy campaign status` tells
@@ -47,20 +47,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     loudness.add_argument("-v", "--verbose", action="store_true", help="print every record as it comes")
 
 
-def run(arguments: Namespace) -> int:
+def run(arguments: Namespace, begun: bool = False) -> int:
     from gpudiy.campaign.campaign import Campaign
-    from gpudiy.campaign.plan import read_plan
     from gpudiy.campaign.store import StoreInUse
-    from gpudiy.devices.opening import check_kind
     from gpudiy.errors import GpudiyError, InputError, UnwritableOutput
 
     try:
-        plan = read_plan(arguments.plan)
+        campaign = Campaign.open(arguments.plan, begun=begun)
         if arguments.junit is not None:
             expect_writable(arguments.junit)
-        for device in plan.run.devices:
-            check_kind(device)
-        return _stages(Campaign(plan), arguments)
+        campaign.check()
+        return _do_stages(campaign, arguments)
     except (InputError, UnwritableOutput, StoreInUse):
         raise
     except (GpudiyError, OSError, KeyboardInterrupt) as error:
@@ -68,18 +65,15 @@ def run(arguments: Namespace) -> int:
         raise
 
 
-def _stages(campaign: Campaign, arguments: Namespace) -> int:
-    from gpudiy.campaign.verdicts import decided
-
+def _do_stages(campaign: Campaign, arguments: Namespace) -> int:
     plan, quiet = campaign.plan, arguments.quiet
-    known = len(campaign.books)  # an incantation that does not exist is an error before any work is done
+    known = len(campaign.books)
     print(
         f"{plan.name}: {len(campaign.tests):,} tests on {', '.join(plan.run.devices) or 'no device'}"
         f" under {known} incantation{'s' * (known != 1)}, in {plan.directory}"
     )
     if plan.models.names:
-        watched = progress(campaign.tests, "tests decided", quiet)
-        for _ in zip(decided(plan, campaign.tests, arguments.jobs), watched, strict=False):
+        for _ in progress(campaign.decide(arguments.jobs), "tests decided", quiet):
             pass
     code = _build(campaign, arguments) if plan.build.architectures else 0
     watch = _Watch(quiet, arguments.verbose)
@@ -88,10 +82,12 @@ def _stages(campaign: Campaign, arguments: Namespace) -> int:
     watch.line.clear()
     for problem in campaign.problems:
         say(problem)
-    _summarise(campaign)
+    _print_summary(campaign)
     if arguments.ci:
         code = max(code, _conform(campaign, arguments))
-    return max(code, _report(campaign, arguments)) if plan.report and plan.run.devices else code
+    if plan.report and plan.run.devices:
+        _report(campaign, arguments)
+    return code
 
 
 def _build(campaign: Campaign, arguments: Namespace) -> int:
@@ -132,7 +128,7 @@ class _Watch:
         self.round = self.first = 0
         self.start = 0.0
 
-    def show(self, step: Step) -> None:
+    def show(self, step: CampaignStep) -> None:
         if self.verbose:
             self._print_record(step)
             return
@@ -144,7 +140,7 @@ class _Watch:
             text = f"round {step.round}: {step.done:,} of {step.total:,} runs, {rate}last {step.record.test}"
             self.line.show(text, step.done, step.total)
 
-    def _print_record(self, step: Step) -> None:
+    def _print_record(self, step: CampaignStep) -> None:
         from gpudiy.cli.run_output import described
         from gpudiy.logs.decision import decide_record
 
@@ -153,7 +149,7 @@ class _Watch:
         say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.sighting}, {counts}")
 
 
-def _summarise(campaign: Campaign) -> None:
+def _print_summary(campaign: Campaign) -> None:
     from gpudiy.campaign.status import status_of
 
     status = status_of(campaign)
@@ -167,35 +163,26 @@ def _summarise(campaign: Campaign) -> None:
 
 
 def _conform(campaign: Campaign, arguments: Namespace) -> int:
-    """Hold the records against the models; forbidden outcomes are the answer no."""
-    from gpudiy.campaign.junit import junit_text
-    from gpudiy.campaign.records import finished_records
+    """Compare the records with the models; forbidden outcomes are the answer no."""
     from gpudiy.files import write_whole
-    from gpudiy.logs.columns import Columns
-    from gpudiy.logs.conformance import Agreement, conform
-    from gpudiy.models.library import load_model
+    from gpudiy.logs.conformance import Agreement
 
-    plan = campaign.plan
-    records = finished_records(plan)
-    columns = Columns.of(records)
-    found = {name: conform(columns, load_model(name), limit=float(plan.models.limit)) for name in plan.models.names}
-    for name, conformance in found.items():
+    found = campaign.conform()
+    for name, conformance in found.by_model.items():
         forbidden = conformance.count(Agreement.FORBIDDEN)
         print(f"{name}: {len(conformance.judged):,} tests judged, {forbidden:,} observed but forbidden")
         for finding in conformance.findings:
             print(f"  {finding.test} on {finding.chip}: {finding.outcome} {finding.count:,} times")
     if arguments.junit is not None:
-        write_whole(arguments.junit, junit_text(plan.name, records, found))
+        write_whole(arguments.junit, found.junit_text())
         print(f"{arguments.junit} is written")
-    return int(any(conformance.findings for conformance in found.values()))
+    return int(found.forbidden)
 
 
-def _report(campaign: Campaign, arguments: Namespace) -> int:
-    from gpudiy.campaign.records import RECORDS
-    from gpudiy.cli import run_verb
+def _report(campaign: Campaign, arguments: Namespace) -> None:
+    from gpudiy.errors import counted
 
-    plan = campaign.plan
-    page = plan.directory / "report.html"
-    words = [str(plan.directory / RECORDS), "-o", str(page), "--title", plan.name, "-j", str(arguments.jobs)]
-    words += ["--models", ",".join(plan.models.names) or "none", *["-q"] * arguments.quiet]
-    return run_verb("report", words)
+    report = campaign.report(
+        arguments.jobs, lambda judgements, total: progress(judgements, "tests decided", arguments.quiet, total)
+    )
+    print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {campaign.report_path}")

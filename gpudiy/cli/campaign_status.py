@@ -24,15 +24,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.campaign.campaign import Campaign
-    from gpudiy.campaign.plan import read_plan
     from gpudiy.campaign.status import status_of
-    from gpudiy.errors import InputError
 
-    plan = read_plan(arguments.plan)
-    if not plan.directory.is_dir():
-        hint = f"`gpudiy campaign run {arguments.plan}` begins it"
-        raise InputError("this campaign was not begun", path=str(arguments.plan), hint=hint)
-    status = status_of(Campaign(plan))
+    status = status_of(Campaign.open(arguments.plan, begun=True))
     if arguments.json:
         print(json.dumps(status.as_json()))
         return 0

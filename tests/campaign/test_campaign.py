@@ -92,9 +92,9 @@ def test_later_rounds_go_to_uncertain_tests(tmp_path: Path) -> None:
     campaign = Campaign(plan)
     names = {test.name for test in campaign.tests}
     assert {"SB", "MP", "CoRR"} <= names
-    from gpudiy.campaign.verdicts import decided, verdict_table
+    from gpudiy.campaign.verdicts import decide_tests, verdict_table
 
-    list(decided(plan, campaign.tests, 1))
+    list(decide_tests(plan, campaign.tests, 1))
     verdicts = verdict_table(plan)
     possible = {test.name for test in campaign.tests if verdicts[test.hash]["sc"] == "allowed"}
     weak = set(sorted(possible - {"CoRR"})[:1])
