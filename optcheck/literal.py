@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpudiy.litmus.access import Access, CacheOperator, Order, Scope
-from gpudiy.litmus.instruction import Atomic, Load, MemoryInstruction, Store
+from gpudiy.litmus.instruction import MemoryInstruction
+from gpudiy.litmus.traits import literal_name
 
 PREFIX = 0x07F3A
 STRESS_PREFIX = 0x07F3B  # values a stressing thread stores: `07f3b | pattern`, so its loop is found in the SASS
@@ -62,11 +63,7 @@ def stress_pattern(value: int) -> int | None:
 
 def type_number(instruction: MemoryInstruction) -> int:
     """The number of the type of an access in a literal."""
-    if isinstance(instruction, Load):
-        return _NUMBERS["ld" + _suffix(instruction.access)]
-    if isinstance(instruction, Store):
-        return _NUMBERS["st" + _suffix(instruction.access)]
-    return _NUMBERS["atom" if isinstance(instruction, Atomic) else "red"]
+    return _NUMBERS[literal_name(instruction)]
 
 
 def cache_or_order(type_name: str) -> Access | None:
@@ -82,11 +79,3 @@ def cache_or_order(type_name: str) -> Access | None:
     if scope:
         return Access(order=Order(order), scope=Scope[scope.upper()])
     return Access(cache=CacheOperator(suffix))
-
-
-def _suffix(access: Access) -> str:
-    if access.scope is not None:
-        return f".{access.order}.{access.scope.word}"
-    if access.order is Order.VOLATILE:
-        return ".volatile"
-    return "" if access.cache is None else f".{access.cache}"

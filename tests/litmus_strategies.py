@@ -43,10 +43,13 @@ from gpudiy.litmus.instruction import (
     Store,
     Variable,
 )
-from gpudiy.litmus.instruction_validity import MEMBAR_SCOPES, ORDERS
+from gpudiy.litmus.instruction_validity import MEMBAR_SCOPES
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.test import InitialMemory, RegisterDeclaration, Test
+from gpudiy.litmus.traits import ATOMIC, LOAD, REDUCE, STORE
+
+TRAITS = {Load: LOAD, Store: STORE, Atomic: ATOMIC, Reduce: REDUCE}
 
 S32 = ScalarType.S32
 DATA = ("r0", "r1", "r2")
@@ -92,7 +95,7 @@ def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
 
     @st.composite
     def access(draw: st.DrawFn) -> Access:
-        order = draw(st.sampled_from(ORDERS[kind]))
+        order = draw(st.sampled_from(TRAITS[kind].orders))
         scope = draw(st.sampled_from(ACCESS_SCOPES)) if order.takes_scope else None
         cache = None
         if order is Order.WEAK and kind in (Load, Store):

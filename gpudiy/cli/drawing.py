@@ -10,25 +10,12 @@ from rich.text import Text
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.condition_text import expression_text
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-)
 from gpudiy.litmus.instruction_text import instruction_text, number_text
 from gpudiy.litmus.memory_map import MappedVariable
 from gpudiy.litmus.scope_tree import Placement
 from gpudiy.litmus.shape import shape_hash
 from gpudiy.litmus.test import Test
+from gpudiy.litmus.traits import traits_of
 
 LEVELS = ("device", "kernel", "cluster", "cta", "warp")
 GAP = "  │  "
@@ -50,7 +37,7 @@ def _title(test: Test) -> Text:
 
 def _program(test: Test) -> Text:
     columns = [
-        [(f"P{number}", "bold"), *((instruction_text(i), _style(i)) for i in thread)]
+        [(f"P{number}", "bold"), *((instruction_text(i), traits_of(i).colour) for i in thread)]
         for number, thread in enumerate(test.threads)
     ]
     widths = [max(len(text) for text, _ in column) for column in columns]
@@ -62,22 +49,6 @@ def _program(test: Test) -> Text:
         lines.append(line)
     lines.insert(1, Text("──┼──".join("─" * width for width in widths), style="dim"))
     return Text("\n").join(lines)
-
-
-def _style(instruction: Instruction) -> str:
-    match instruction:
-        case Load():
-            return "cyan"
-        case Store():
-            return "green"
-        case Atomic() | Reduce():
-            return "magenta"
-        case Fence() | ProxyFence() | Barrier():
-            return "bold yellow"
-        case Label():
-            return "bold"
-        case Alu() | SetPredicate() | Branch():
-            return ""
 
 
 def _tree(test: Test) -> Iterator[Text]:

@@ -166,11 +166,13 @@ def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
 
 def order_and_scope(access: Access) -> tuple[str, str] | None:
     """The C11 order and the scope of an access; None for a plain one."""
-    if access.order is Order.VOLATILE:
-        return "relaxed", "sys"
-    if access.order is not Order.WEAK:
-        return str(access.order), SCOPES[access.scope or Scope.GPU]
-    return ("relaxed", CACHES.get(access.cache, "cta")) if access.cache is not None else None
+    match access.order:
+        case Order.VOLATILE:
+            return "relaxed", "sys"
+        case Order.RELAXED | Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
+            return str(access.order), SCOPES[access.scope or Scope.GPU]
+        case Order.WEAK:
+            return None if access.cache is None else ("relaxed", CACHES.get(access.cache, "cta"))
 
 
 class _Writer:

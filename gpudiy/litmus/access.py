@@ -65,7 +65,22 @@ class Order(StrEnum):
 
     @property
     def takes_scope(self) -> bool:
-        return self not in (Order.WEAK, Order.VOLATILE)
+        """Whether an access of this order names its scope."""
+        return self is not Order.WEAK and self.implied_scope is None
+
+    @property
+    def implied_scope(self) -> Scope | None:
+        """The scope of an order that does not name one."""
+        match self:
+            case Order.VOLATILE:
+                return Scope.SYS
+            case Order.WEAK | Order.RELAXED | Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
+                return None
+
+    @property
+    def spelling(self) -> str:
+        """The order as a modifier; `.weak` is left out."""
+        return "" if self is Order.WEAK else f".{self}"
 
 
 class Space(StrEnum):
@@ -85,10 +100,6 @@ class CacheOperator(StrEnum):
     LU = "lu"
     WB = "wb"
     WT = "wt"
-
-
-LOAD_CACHE_OPERATORS = frozenset({"ca", "cg", "cs", "cv", "lu"})
-STORE_CACHE_OPERATORS = frozenset({"wb", "cg", "cs", "wt"})
 
 
 class Proxy(StrEnum):
@@ -117,8 +128,27 @@ class Access:
     @property
     def effective_scope(self) -> Scope | None:
         """The scope the memory model sees: volatile reaches the whole system, weak has none."""
-        return Scope.SYS if self.order is Order.VOLATILE else self.scope
+        return self.scope or self.order.implied_scope
 
     @property
     def strong(self) -> bool:
         return self.order is not Order.WEAK
+
+    @property
+    def strength(self) -> str:
+        """The modifiers that say how strong the access is: `.acquire.gpu`, `.volatile`, `.cg`, or nothing."""
+        scope = "" if self.scope is None else f".{self.scope.word}"
+        return f"{self.order.spelling}{scope}{'' if self.cache is None else f'.{self.cache}'}"
+
+    @property
+    def modifiers(self) -> str:
+        """The modifiers in PTX, without the type: `.acquire.gpu.global`."""
+        scope = "" if self.scope is None else f".{self.scope.word}"
+        space = "" if self.space is None else f".{self.space}"
+        return f"{self.order.spelling}{scope}{space}{'' if self.cache is None else f'.{self.cache}'}"
+
+    @property
+    def hash_words(self) -> str:
+        """What a content hash says of the access."""
+        scope = "-" if self.scope is None else self.scope.word
+        return f"{self.type} {self.order} {scope} {self.space or '-'} {self.cache or '-'} {self.proxy}"

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gpudiy.litmus.access import Access, ScalarType
+from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import (
     AddressOf,
     And,
@@ -25,32 +25,11 @@ from gpudiy.litmus.condition import (
 )
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
     Comparison,
-    Fence,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    address_of,
-    destination_of,
-    guard_of,
-    operand_type,
-    operands_of,
 )
 from gpudiy.litmus.memory_map import MappedVariable
 from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
+from gpudiy.litmus.thread_tokens import InitialToken, ThreadTokens, Token, VariableUse
 
 FLIPPED = {Comparison.GT: Comparison.LT, Comparison.GE: Comparison.LE}
 INVERTED = {
@@ -75,22 +54,12 @@ def digest(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class VariableUse:
-    """A variable among the tokens of a thread; what it is called is decided when the tokens are written."""
-
-    name: str
-
-
-Token = str | VariableUse
-
-
-@dataclass(frozen=True, slots=True)
 class Content:
     """A test in normal form, still free to name its threads and variables."""
 
     test: Test
     threads: tuple[tuple[Token, ...], ...]
-    registers: tuple[dict[str, str | Value], ...]
+    registers: tuple[dict[str, str | InitialToken], ...]
     variables: tuple[str, ...]
     mapped: dict[str, MappedVariable]
     initial: dict[str, Value]
@@ -101,8 +70,8 @@ class Content:
         declared: list[list[RegisterDeclaration]] = [[] for _ in test.threads]
         for declaration in test.registers:
             declared[declaration.thread].append(declaration)
-        normal = [_ThreadContent(*thread) for thread in zip(test.threads, declared, strict=True)]
-        threads = tuple(thread.tokens() for thread in normal)
+        normal = [_thread_tokens(*thread) for thread in zip(test.threads, declared, strict=True)]
+        threads = tuple(thread.tokens for thread in normal)
         registers = tuple({name: thread.final(name) for name in thread.declared} for thread in normal)
         initial = {entry.variable: widths.reduced(entry.value, FinalVariable(entry.variable)) for entry in test.init}
         mapped = {variable.name: variable for variable in test.memory_map.variables}
@@ -130,7 +99,7 @@ class Content:
         match term:
             case FinalRegister(thread=thread, name=name):
                 known = self.registers[thread][name]
-                return f"{threads[thread]}:{known}" if isinstance(known, str) else f"#{_value(known, names)}"
+                return f"{threads[thread]}:{known}" if isinstance(known, str) else f"#{_value_text(known, names)}"
             case FinalVariable(name=name):
                 return f"[{names[name]}]"
             case Constant(value=value):
@@ -148,7 +117,7 @@ class Content:
         """What is known of a variable, apart from its name."""
         variable = self.mapped[name]
         aliases = "-" if variable.aliases is None else names[variable.aliases]
-        return variable.space, aliases, variable.proxy, _value(self.initial.get(name, 0), names)
+        return variable.space, aliases, variable.proxy, _value_text(_token(self.initial.get(name, 0)), names)
 
 
 class _Widths:
@@ -250,117 +219,22 @@ def _flattened(parts: tuple[Expression, ...], term: Callable[[Term], str], negat
     return texts
 
 
-class _ThreadContent:
-    """One thread: registers numbered by their first use, constants in place of registers never written."""
-
-    def __init__(self, thread: Thread, declared: list[RegisterDeclaration]) -> None:
-        self.thread = thread
-        self.declared = {declaration.name: declaration for declaration in declared}
-        written = {destination.name for i in self.thread if (destination := destination_of(i)) is not None}
-        guards = {guard.predicate.name for i in self.thread if (guard := guard_of(i)) is not None}
-        self.kept = written | guards
-        self.numbers: dict[str, int] = {}
-        self.positions = self._label_positions()
-
-    def tokens(self) -> tuple[Token, ...]:
-        tokens: list[Token] = []
-        for instruction in self.thread:
-            if not isinstance(instruction, Label):
-                tokens += self._instruction(instruction)
-                tokens.append(";")
-        for name in self.numbers:
-            declaration = self.declared[name]
-            tokens.append(f"{declaration.type}=")
-            tokens += _value_tokens(self._initial(name))
-        return tuple(tokens)
-
-    def final(self, name: str) -> str | Value:
-        """What a register is in a condition: its normal name, or its value if the thread does not use it so."""
-        return f"r{self.numbers[name]}" if name in self.numbers else self._initial(name)
-
-    def _initial(self, name: str) -> Value:
-        declaration = self.declared[name]
-        value = declaration.initial
-        return value if isinstance(value, AddressOf) else value % (1 << declaration.type.bits)
-
-    def _label_positions(self) -> dict[str, int]:
-        positions, position = {}, 0
-        for instruction in self.thread:
-            if isinstance(instruction, Label):
-                positions[instruction.name] = position
-            else:
-                position += 1
-        return positions
-
-    def _instruction(self, instruction: Instruction) -> list[Token]:
-        guard = guard_of(instruction)
-        tokens: list[Token] = [] if guard is None else self._guard(guard)
-        tokens.append(self._words(instruction))
-        destination = destination_of(instruction)
-        if destination is not None:
-            tokens.append(self._register(destination))
-        address = address_of(instruction)
-        if address is not None:
-            tokens += ["@", *self._operand(address)]
-        type = operand_type(instruction)
-        for operand in operands_of(instruction):
-            tokens += self._operand(operand, 64 if type is None else type.bits)
-        return tokens
-
-    def _words(self, instruction: Instruction) -> str:
-        match instruction:
-            case Load(access=access) | Store(access=access):
-                return f"{instruction.__class__.__name__} {_access(access)}"
-            case Atomic(operation=operation, access=access) | Reduce(operation=operation, access=access):
-                return f"{instruction.__class__.__name__} {operation} {_access(access)}"
-            case Fence(kind=kind, scope=scope):
-                return f"Fence {kind} {scope.word}"
-            case ProxyFence(kind=kind):
-                return f"ProxyFence {kind}"
-            case Barrier(mode=mode, instance=instance):
-                return f"Barrier {mode} {instance}"
-            case Alu():
-                return f"Alu {instruction.operation} {instruction.type} {instruction.source_type}"
-            case SetPredicate():
-                return f"SetPredicate {instruction.comparison} {instruction.type}"
-            case Branch(target=target):
-                return f"Branch {self.positions[target]}"
-            case Label():
-                return ""
-
-    def _guard(self, guard: Guard) -> list[Token]:
-        return ["unless" if guard.negated else "if", self._register(guard.predicate)]
-
-    def _operand(self, operand: Operand, bits: int = 64) -> list[Token]:
-        if isinstance(operand, Immediate):
-            return [f"#{operand.value % (1 << bits)}"]
-        if isinstance(operand, Variable):
-            return [VariableUse(operand.name)]
-        if operand.name in self.kept:
-            return [self._register(operand)]
-        return _value_tokens(self._initial(operand.name))
-
-    def _register(self, register: Register) -> str:
-        return f"r{self.numbers.setdefault(register.name, len(self.numbers))}"
+def _thread_tokens(thread: Thread, declared: list[RegisterDeclaration]) -> ThreadTokens:
+    return ThreadTokens(thread, {each.name: (each.type, _token(each.initial)) for each in declared})
 
 
-def _access(access: Access) -> str:
-    scope = "-" if access.scope is None else access.scope.word
-    return f"{access.type} {access.order} {scope} {access.space or '-'} {access.cache or '-'} {access.proxy}"
+def _token(value: Value) -> InitialToken:
+    return VariableUse(value.variable) if isinstance(value, AddressOf) else value
 
 
-def _value_tokens(value: Value) -> list[Token]:
-    return [VariableUse(value.variable)] if isinstance(value, AddressOf) else [f"#{value}"]
-
-
-def _value(value: Value, names: dict[str, str]) -> str:
-    return f"&{names[value.variable]}" if isinstance(value, AddressOf) else str(value)
+def _value_text(value: InitialToken, names: dict[str, str]) -> str:
+    return f"&{names[value.name]}" if isinstance(value, VariableUse) else str(value)
 
 
 def _used_variables(
     test: Test,
     threads: tuple[tuple[Token, ...], ...],
-    registers: tuple[dict[str, str | Value], ...],
+    registers: tuple[dict[str, str | InitialToken], ...],
     initial: dict[str, Value],
 ) -> tuple[str, ...]:
     """Variables that matter, in the order of the memory map."""
@@ -376,8 +250,8 @@ def _used_variables(
             used.add(term.variable)
         elif isinstance(term, FinalRegister):
             known = registers[term.thread][term.name]
-            if isinstance(known, AddressOf):
-                used.add(known.variable)
+            if isinstance(known, VariableUse):
+                used.add(known.name)
     aliases = {variable.name: variable.aliases for variable in test.memory_map.variables}
     waiting = list(used)
     while waiting:

@@ -7,9 +7,6 @@ from dataclasses import dataclass, replace
 from gpudiy.errors import counted
 from gpudiy.litmus.access import (
     ACCESS_SCOPES,
-    LOAD_CACHE_OPERATORS,
-    STORE_CACHE_OPERATORS,
-    Access,
     Order,
     Proxy,
     ScalarType,
@@ -40,27 +37,10 @@ from gpudiy.litmus.instruction import (
     guard_of,
 )
 from gpudiy.litmus.instruction_text import number_text
+from gpudiy.litmus.traits import traits_of
 
 Types = dict[str, ScalarType]
 
-ORDERS: dict[type, tuple[Order, ...]] = {
-    Load: (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE),
-    Store: (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE),
-    Atomic: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
-    Reduce: (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL),
-}
-CACHE_OPERATORS: dict[type, frozenset[str]] = {
-    Load: LOAD_CACHE_OPERATORS,
-    Store: STORE_CACHE_OPERATORS,
-    Atomic: frozenset(),
-    Reduce: frozenset(),
-}
-PROXIES: dict[type, tuple[Proxy, ...]] = {
-    Load: tuple(Proxy),
-    Store: (Proxy.GENERIC, Proxy.SURFACE),
-    Atomic: (Proxy.GENERIC, Proxy.SURFACE),
-    Reduce: (Proxy.GENERIC, Proxy.SURFACE),
-}
 BARRIERS = 16  # of a CTA
 PREDICATE_OPERATIONS = frozenset({"mov", "and", "or", "xor", "not"})
 MEMBAR_SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
@@ -103,11 +83,12 @@ def check_instruction(instruction: Instruction, types: Types) -> Problem | None:
             return None
 
 
-def access_problem(kind: type, access: Access) -> Problem | None:
-    """Why an instruction of this kind cannot have these attributes."""
-    word = {Load: "ld", Store: "st", Atomic: "atom", Reduce: "red"}[kind]
-    if access.order not in ORDERS[kind]:
-        return Problem(f"{word} cannot be .{access.order}", access.order, _either("orders", ORDERS[kind]))
+def _access(instruction: MemoryInstruction) -> Problem | None:
+    """Why the instruction cannot have the attributes of its access."""
+    access, traits = instruction.access, traits_of(instruction)
+    word = traits.words[Proxy.GENERIC]
+    if access.order not in traits.orders:
+        return Problem(f"{word} cannot be .{access.order}", access.order, _either("orders", traits.orders))
     if access.order.takes_scope:
         if access.scope is None:
             return Problem(f"{word}.{access.order} needs a scope", access.order, _scopes(ACCESS_SCOPES))
@@ -116,26 +97,21 @@ def access_problem(kind: type, access: Access) -> Problem | None:
     elif access.scope is not None:
         return Problem(f"an access that is .{access.order} takes no scope", access.scope.word)
     if access.cache is not None:
-        legal = CACHE_OPERATORS[kind]
-        if access.cache not in legal:
+        if access.cache not in traits.cache_operators:
             return Problem(f"{word} cannot have cache operator .{access.cache}", access.cache)
         if access.order is not Order.WEAK:
             return Problem(f"an access that is .{access.order} takes no cache operator", access.cache)
         if access.proxy is not Proxy.GENERIC:
             return Problem(f"an access through the {access.proxy} proxy takes no cache operator", access.cache)
-    if access.proxy not in PROXIES[kind]:
+    if access.proxy not in traits.words:
         return Problem(f"{word} cannot go through the {access.proxy} proxy")
     if access.proxy is not Proxy.GENERIC and access.space is Space.SHARED:
         return Problem(f"an access through the {access.proxy} proxy cannot be .shared", "shared")
     if access.type is ScalarType.PRED:
         return Problem("a predicate cannot be accessed in memory", "pred")
-    if kind in (Atomic, Reduce) and access.type.bits == 16:
+    if isinstance(instruction, (Atomic, Reduce)) and access.type.bits == 16:
         return Problem(f"{word} cannot have type .{access.type}", access.type)
     return None
-
-
-def _access(instruction: MemoryInstruction) -> Problem | None:
-    return access_problem(type(instruction), instruction.access)
 
 
 def _either(what: str, choices: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
+from gpudiy.litmus.access import Access, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, And, Compare, Expression, FinalRegister, Implies, Not, Or, comparisons
 from gpudiy.litmus.condition_text import expression_text, term_text
 from gpudiy.litmus.instruction import (
@@ -32,9 +32,10 @@ from gpudiy.litmus.instruction import (
     guard_of,
     operands_of,
 )
-from gpudiy.litmus.instruction_text import ATOMIC_WORDS, LOAD_WORDS, REDUCE_WORDS, STORE_WORDS, instruction_text
+from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.print_gpu_ptx import quoted_texts, rows_text
 from gpudiy.litmus.test import Test
+from gpudiy.litmus.traits import ATOMIC, LOAD, REDUCE, STORE
 
 REGISTER = re.compile(r"r\d+\Z", re.ASCII)
 ARITHMETIC = (AluOperation.ADD, AluOperation.SUB, AluOperation.MUL, AluOperation.DIV)
@@ -168,19 +169,19 @@ class _ThreadPrinter:
     def line(self, instruction: Instruction) -> str:
         match instruction:
             case Load(destination=destination, address=address, access=access):
-                return f"{LOAD_WORDS[access.proxy]}.{_order(access)} {destination.name}, {self.address(address)}"
+                return f"{LOAD.words[access.proxy]}.{_order(access)} {destination.name}, {self.address(address)}"
             case Store(address=address, source=source, access=access):
-                return f"{STORE_WORDS[access.proxy]}.{_order(access)} {self.address(address)}, {self.value(source)}"
+                return f"{STORE.words[access.proxy]}.{_order(access)} {self.address(address)}, {self.value(source)}"
             case Atomic(destination=destination, access=access):
-                word = f"{ATOMIC_WORDS[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
+                word = f"{ATOMIC.words[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
                 return f"{word} {destination.name}, {self.address(instruction.address)}, {self.values(instruction)}"
             case Reduce(access=access):
-                word = f"{REDUCE_WORDS[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
+                word = f"{REDUCE.words[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
                 return f"{word} {self.address(instruction.address)}, {self.values(instruction)}"
             case Alu():
                 return self.arithmetic(instruction)
-            case Fence(kind=kind, scope=scope) if kind in (FenceKind.SC, FenceKind.ACQ_REL):
-                return f"fence.{kind}.{_scope(scope)}"
+            case Fence(kind=FenceKind.SC | FenceKind.ACQ_REL, scope=scope):
+                return f"fence.{instruction.kind}.{_scope(scope)}"
             case ProxyFence(kind=kind) if kind in PROXY_FENCES:
                 return f"fence.proxy.{kind}"
             case Barrier():
@@ -189,7 +190,7 @@ class _ThreadPrinter:
                 return f"goto {self.labels[target]}"
             case Label(name=name):
                 return f"{self.labels[name]}:"
-            case _:
+            case Fence() | ProxyFence() | SetPredicate():
                 raise CannotExpress(f"`{instruction_text(instruction)}`")
 
     def arithmetic(self, alu: Alu) -> str:
@@ -245,8 +246,8 @@ def _order(access: Access) -> str:
         raise CannotExpress("an access that names its space")
     if access.type.bits != 32:
         raise CannotExpress(f"an access of type .{access.type}")
-    if access.order is Order.VOLATILE:
-        raise CannotExpress("a volatile access")
+    if access.order.implied_scope is not None:
+        raise CannotExpress(f"a {access.order} access")
     return str(access.order) if access.scope is None else f"{access.order}.{_scope(access.scope)}"
 
 

@@ -8,7 +8,21 @@ from enum import StrEnum
 from gpudiy.litmus.access import Access, Order, Scope, Space
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, Reduce, Store
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    FenceKind,
+    Instruction,
+    Label,
+    Load,
+    ProxyFence,
+    Reduce,
+    SetPredicate,
+    Store,
+)
 from gpudiy.litmus.print_dat3m import CannotExpress, dat3m_text
 from gpudiy.litmus.print_gpu_ptx import canonical_text, herd_text
 from gpudiy.litmus.reader import read_test
@@ -57,11 +71,13 @@ def modernised(test: Test) -> Test:
 
 
 def _modern(instruction: Instruction) -> Instruction:
-    if isinstance(instruction, Fence) and instruction.kind is FenceKind.MEMBAR:
-        return replace(instruction, kind=FenceKind.SC)
-    if isinstance(instruction, (Load, Store, Atomic, Reduce)):
-        return replace(instruction, access=_modern_access(instruction.access))
-    return instruction
+    match instruction:
+        case Fence(kind=FenceKind.MEMBAR):
+            return replace(instruction, kind=FenceKind.SC)
+        case Load() | Store() | Atomic() | Reduce():
+            return replace(instruction, access=_modern_access(instruction.access))
+        case Fence() | ProxyFence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return instruction
 
 
 def _modern_access(access: Access) -> Access:

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpudiy.litmus.condition import FinalRegister, FinalVariable, Term, comparisons
-from gpudiy.litmus.content import Content, VariableUse, digest
+from gpudiy.litmus.content import Content, digest
 from gpudiy.litmus.test import Test
+from gpudiy.litmus.thread_tokens import VariableUse
 
 Colours = list[int]
 

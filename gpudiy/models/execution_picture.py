@@ -4,28 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    FenceKind,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    access_of,
-)
 from gpudiy.litmus.instruction_text import instruction_text, number_text
 from gpudiy.litmus.scope_tree import ScopeTree
+from gpudiy.litmus.traits import drawn_words
 from gpudiy.models.algebra import Algebra
-from gpudiy.models.event import Event
+from gpudiy.models.event import Event, Kind
 from gpudiy.models.explanation import Explanation
 from gpudiy.models.search import Execution
 from gpudiy.models.skeleton import Skeleton
@@ -104,21 +88,16 @@ def picture_of(
 
 def label_of(event: Event) -> str:
     """What an event does, in a few characters: `W.cg x=1`, `R.acquire.gpu y=0`, `F.sc.gpu`, `B.sync 1`."""
-    match event.instruction:
-        case Fence(kind=FenceKind.MEMBAR, scope=scope):
-            return f"F.membar.{'gl' if scope is Scope.GPU else scope.word}"
-        case Fence(kind=kind, scope=scope):
-            return f"F.{kind}.{scope.word}"
-        case ProxyFence(kind=kind):
-            return f"F.proxy.{kind}"
-        case Barrier(mode=mode):
+    words = "" if event.instruction is None else drawn_words(event.instruction)
+    match event.kind:
+        case Kind.FENCE | Kind.PROXY_FENCE:
+            return f"F{words}"
+        case Kind.BARRIER:
             count = "" if event.count is None else f",{event.count}"
-            return f"B.{mode} {event.meeting[1]}{count}"
-        case Load() | Store() | Atomic() | Reduce() | None:
+            return f"B{words} {event.meeting[1]}{count}"
+        case Kind.READ | Kind.WRITE:
             place = "" if event.variable == event.location else f" (at {event.location})"
-            return f"{event.kind}{_attributes(event.instruction)} {event.variable}={_value_text(event.value)}{place}"
-        case Alu() | SetPredicate() | Branch() | Label():
-            raise AssertionError(f"{event.instruction} makes no event")
+            return f"{event.kind}{words} {event.variable}={_value_text(event.value)}{place}"
 
 
 def _relations(skeleton: Skeleton, rf: int, co: int, extra: Mapping[str, int]) -> dict[str, int]:
@@ -227,22 +206,6 @@ def _header(tree: ScopeTree, thread: int) -> str:
         if most
     ]
     return f"P{thread}  ({', '.join(groups)})"
-
-
-def _attributes(instruction: Instruction | None) -> str:
-    access = None if instruction is None else access_of(instruction)
-    return "" if access is None else "".join(f".{word}" for word in _words(access))
-
-
-def _words(access: Access) -> Iterator[str]:
-    if access.proxy is not Proxy.GENERIC:
-        yield access.proxy
-    if access.order is not Order.WEAK:
-        yield access.order
-    if access.scope is not None:
-        yield access.scope.word
-    if access.cache is not None:
-        yield access.cache
 
 
 def _value_text(value: Value) -> str:

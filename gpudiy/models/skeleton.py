@@ -236,7 +236,19 @@ def set_names(event: Event) -> list[str]:
 
 
 def _order_set(order: Order) -> str:
-    return {"weak": "WEAK", "relaxed": "RLX", "acquire": "ACQ", "release": "REL", "volatile": "VOL"}[order]
+    match order:
+        case Order.WEAK:
+            return "WEAK"
+        case Order.RELAXED:
+            return "RLX"
+        case Order.ACQUIRE:
+            return "ACQ"
+        case Order.RELEASE:
+            return "REL"
+        case Order.VOLATILE:
+            return "VOL"
+        case Order.ACQ_REL:
+            raise AssertionError("no load or store is acq_rel")
 
 
 def _atomic_set(kind: Kind, order: Order, reduces: bool) -> str:

@@ -7,12 +7,20 @@ from enum import Enum
 
 from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
     Barrier,
     BarrierMode,
+    Branch,
     Fence,
     FenceKind,
     Instruction,
+    Label,
+    Load,
+    ProxyFence,
     Reduce,
+    SetPredicate,
+    Store,
     access_of,
     scope_of,
 )
@@ -27,6 +35,23 @@ class SimulatedEventKind(Enum):
     ATOMIC = "atomic"
     FENCE = "fence"
     BARRIER = "barrier"
+
+
+def event_kind(instruction: Instruction) -> SimulatedEventKind | None:
+    """The kind of event an instruction makes; None if it makes none."""
+    match instruction:
+        case Load():
+            return SimulatedEventKind.READ
+        case Store():
+            return SimulatedEventKind.WRITE
+        case Atomic() | Reduce():
+            return SimulatedEventKind.ATOMIC
+        case Fence():
+            return SimulatedEventKind.FENCE
+        case Barrier():
+            return SimulatedEventKind.BARRIER
+        case ProxyFence() | Alu() | SetPredicate() | Branch() | Label():
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from gpudiy.devices.simulation.moment import (
 from gpudiy.devices.simulation.profile import MemoryFamily, Profile
 from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus import Test
-from gpudiy.litmus.access import Order, Proxy, Scope
+from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.instruction import (
+    Alu,
     Atomic,
     Barrier,
     Branch,
@@ -25,9 +26,11 @@ from gpudiy.litmus.instruction import (
     FenceKind,
     Immediate,
     Instruction,
+    Label,
     Load,
     ProxyFence,
     Reduce,
+    SetPredicate,
     Store,
     guard_of,
 )
@@ -59,20 +62,28 @@ def _obstacles(test: Test, profile: Profile) -> Iterator[str]:
 
 
 def _unknown(instruction: Instruction, profile: Profile) -> str | None:
-    if isinstance(instruction, ProxyFence):
-        return "the simulated machine has the generic proxy only"
-    if isinstance(instruction, (Load, Store, Atomic, Reduce)) and instruction.access.proxy is not Proxy.GENERIC:
+    match instruction:
+        case ProxyFence():
+            return "the simulated machine has the generic proxy only"
+        case Load() | Store() | Atomic() | Reduce():
+            return _unknown_access(instruction.access, profile)
+        case Fence(kind=kind):
+            old = profile.family is MemoryFamily.SINGLE_MEMORY
+            return f"{profile.chip} has no fence but membar" if old and kind is not FenceKind.MEMBAR else None
+        case Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return None
+
+
+def _unknown_access(access: Access, profile: Profile) -> str | None:
+    if access.proxy is not Proxy.GENERIC:
         return "the simulated machine has the generic proxy only"
     if profile.family is not MemoryFamily.SINGLE_MEMORY:
         return None
-    if isinstance(instruction, Fence):
-        return None if instruction.kind is FenceKind.MEMBAR else f"{profile.chip} has no fence but membar"
-    if isinstance(instruction, (Load, Store, Atomic, Reduce)):
-        if instruction.access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL):
+    match access.order:
+        case Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
             return f"{profile.chip} has neither acquire nor release"
-        if instruction.access.scope is Scope.CLUSTER:
-            return f"{profile.chip} has no clusters"
-    return None
+        case Order.WEAK | Order.RELAXED | Order.VOLATILE:
+            return f"{profile.chip} has no clusters" if access.scope is Scope.CLUSTER else None
 
 
 def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:

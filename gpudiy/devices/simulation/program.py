@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
+from gpudiy.devices.simulation.event import SimulatedEvent, event_kind
 from gpudiy.devices.simulation.unrolled import UnrolledStep, unroll_thread
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import shown, wrapped
@@ -12,24 +12,14 @@ from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.dependencies import list_reads, static_dependencies
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
-    Atomic,
     Barrier,
-    Fence,
     Immediate,
-    Load,
-    Reduce,
-    Store,
+    Instruction,
     operands_of,
 )
 from gpudiy.litmus.test import Test
 
 FIRST_ADDRESS, ADDRESS_STEP = 0x4E100000, 0x1000  # fit registers of 32 bits too
-KINDS = {
-    Load: SimulatedEventKind.READ,
-    Store: SimulatedEventKind.WRITE,
-    Atomic: SimulatedEventKind.ATOMIC,
-    Reduce: SimulatedEventKind.ATOMIC,
-}
 
 
 class SimulatedProgram:
@@ -107,36 +97,31 @@ class SimulatedProgram:
         numbers: dict[int, int] = {}
         met: dict[tuple[int, int], int] = {}
         for index, depends in enumerate(static_dependencies([step.instruction for step in steps], jumps)):
-            if depends is not None and isinstance(
-                steps[index].instruction, (Load, Store, Atomic, Reduce, Fence, Barrier)
-            ):
-                numbers[index] = first + len(numbers)
-                sources = frozenset(numbers[read] for read in list_reads(depends.all))
-                yield self._event(numbers[index], thread, index, steps[index], sources, met)
-
-    def _event(
-        self,
-        number: int,
-        thread: int,
-        index: int,
-        step: UnrolledStep,
-        depends: frozenset[int],
-        met: dict[tuple[int, int], int],
-    ) -> SimulatedEvent:
-        instruction = step.instruction
-        assert instruction is not None
-        if isinstance(instruction, Fence):
-            return SimulatedEvent(number, thread, index, SimulatedEventKind.FENCE, instruction, dependencies=depends)
-        if isinstance(instruction, Barrier):
-            identifier = instruction.identifier.value if isinstance(instruction.identifier, Immediate) else 0
-            key = (instruction.instance, identifier)
-            met[key] = met.get(key, 0) + 1
-            meeting = (*key, met[key])
-            return SimulatedEvent(
-                number, thread, index, SimulatedEventKind.BARRIER, instruction, dependencies=depends, meeting=meeting
+            instruction = steps[index].instruction
+            kind = None if instruction is None or depends is None else event_kind(instruction)
+            if instruction is None or depends is None or kind is None:
+                continue
+            numbers[index] = first + len(numbers)
+            yield SimulatedEvent(
+                numbers[index],
+                thread,
+                index,
+                kind,
+                instruction,
+                self.targets.get((thread, steps[index].position), frozenset()),
+                frozenset(numbers[read] for read in list_reads(depends.all)),
+                _meeting(instruction, met),
             )
-        locations = self.targets[thread, step.position]
-        return SimulatedEvent(number, thread, index, KINDS[type(instruction)], instruction, locations, depends)
+
+
+def _meeting(instruction: Instruction, met: dict[tuple[int, int], int]) -> tuple[int, int, int]:
+    """Which barriers this one can meet: its instance, its identifier, and how often the thread has been there."""
+    if not isinstance(instruction, Barrier):
+        return (0, 0, 0)
+    identifier = instruction.identifier.value if isinstance(instruction.identifier, Immediate) else 0
+    key = (instruction.instance, identifier)
+    met[key] = met.get(key, 0) + 1
+    return (*key, met[key])
 
 
 def _free_addresses(test: Test) -> int:

@@ -14,7 +14,6 @@ from gpudiy.litmus.instruction import (
     Barrier,
     Branch,
     Fence,
-    FenceKind,
     Instruction,
     Label,
     Load,
@@ -25,6 +24,7 @@ from gpudiy.litmus.instruction import (
     Store,
 )  # fmt: skip
 from gpudiy.litmus.test import Test, Thread
+from gpudiy.litmus.traits import opcode_of, traits_of
 
 PLAIN = "po"
 CLASSIC_BASE = r"2\+2W|WRW\+2W|WRW\+WR|WRR\+2W|W\+RWC|[^+]+"  # classic names that hold a plus, and all others
@@ -79,16 +79,11 @@ def _base(test: Test, threads: list[list[MemoryInstruction]]) -> str:
 
 def _direction(accesses: list[MemoryInstruction]) -> str:
     ends = accesses[:1] + accesses[-1:] if len(accesses) > 1 else accesses
-    return "".join(
-        "R" if isinstance(access, Load) else "W" if isinstance(access, (Store, Reduce)) else "A" for access in ends
-    )
+    return "".join(traits_of(access).direction for access in ends)
 
 
 def _kind(access: MemoryInstruction) -> str:
-    from gpudiy.litmus.instruction_text import instruction_text
-
-    word = instruction_text(access).split()[1 if access.guard else 0]
-    return re.sub(r"\.[subf]\d+$", "", word)
+    return re.sub(r"\.[subf]\d+$", "", opcode_of(access))
 
 
 def _placement(test: Test) -> str:
@@ -118,12 +113,8 @@ def _gap(thread: Thread, first: int, last: int) -> str:
 
 def _fence(instruction: Instruction) -> str:
     match instruction:
-        case Fence(kind=FenceKind.MEMBAR, scope=scope):
-            return f"membar.{'gl' if scope is Scope.GPU else scope.word}"
-        case Fence(kind=kind, scope=scope):
-            return f"fence.{kind}.{scope.word}"
-        case ProxyFence(kind=kind):
-            return f"fence.proxy.{kind}"
+        case Fence() | ProxyFence():
+            return opcode_of(instruction)
         case Barrier():
             return "bar"
         case Load() | Store() | Atomic() | Reduce() | Alu() | SetPredicate() | Branch() | Label():
