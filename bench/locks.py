@@ -9,9 +9,9 @@ from __future__ import annotations
 import sys
 import time
 
-from gpudiy.locks.generation import cases, lock_test
-from gpudiy.locks.judgement import LIMIT as DECIDE_LIMIT
-from gpudiy.locks.judgement import Judge
+from gpudiy.locks.generation import build_lock_test, list_cases
+from gpudiy.locks.judge import LIMIT as DECIDE_LIMIT
+from gpudiy.locks.judge import LockJudge
 from gpudiy.locks.source import library_names, load_lock
 from gpudiy.models.deciding import HowToDecide, decide_pairs
 from gpudiy.models.library import load_model
@@ -25,7 +25,7 @@ def main() -> int:
     start = time.perf_counter()
     locks = [load_lock(name) for name in library_names()]
     read = time.perf_counter() - start
-    judge = Judge(MODELS)
+    judge = LockJudge(MODELS)
     findings = judge.judge_all(locks, jobs=2)
     whole = time.perf_counter() - start
     print(f"{len(locks)} locks read, compiled and followed in {read:.1f} s")
@@ -33,9 +33,9 @@ def main() -> int:
           f"{LIMIT / whole:.1f} times as fast as the {LIMIT:.0f} s that are expected")  # fmt: skip
     sample = [lock for lock in locks if lock.name in SAMPLE]
     start = time.perf_counter()
-    Judge(MODELS).judge_all(sample, jobs=2)
+    LockJudge(MODELS).judge_all(sample, jobs=2)
     shared = time.perf_counter() - start
-    tests = [made.test for lock in sample for case in cases(lock) if (made := lock_test(case)) is not None]
+    tests = [made.test for lock in sample for case in list_cases(lock) if (made := build_lock_test(case)) is not None]
     pairs = [(test, load_model(model)) for test in tests for model in MODELS]
     start = time.perf_counter()
     list(decide_pairs(pairs, HowToDecide(limit=DECIDE_LIMIT), 2, executions=False))

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from gpudiy.cli.drawing import drawn
 from gpudiy.litmus.reader import read_test
-from gpudiy.locks.generation import cases
+from gpudiy.locks.generation import list_cases
 from gpudiy.locks.question import Question
 from gpudiy.locks.source import load_lock
-from gpudiy.locks.witness import picture, witness
+from gpudiy.locks.witness import draw_witness, find_witness
 from gpudiy.models.library import load_model
 from gpudiy.pictures.writing import write_picture
 
@@ -34,10 +34,10 @@ def main() -> None:
 def lock_witness() -> None:
     """The execution in which the spinlock of He and Yu reads a value from the future."""
     model = load_model("ptx-6.0")
-    asked = [case for case in cases(load_lock("he-yu-spinlock")) if case.question is Question.FUTURE_VALUE]
-    found = witness(next(case for case in asked if case.setting.text == "ctas"), model)
+    asked = [case for case in list_cases(load_lock("he-yu-spinlock")) if case.question is Question.FUTURE_VALUE]
+    found = find_witness(next(case for case in asked if case.setting.text == "ctas"), model)
     assert found is not None
-    write_picture(picture(found), HERE / "images" / "lock-witness.svg")
+    write_picture(draw_witness(found), HERE / "images" / "lock-witness.svg")
 
 
 if __name__ == "__main__":

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import natural, positive
-from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
+from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, model_names, reading_of
 from gpudiy.cli.progress import RunProgress, progress, say
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpudiy.locks.judgement import Finding
+    from gpudiy.locks.report import LockReport
 
 EPILOG = """\
 Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space:
 `allowed 30 of 44` says in how many of these settings the model allows what must not be. A question to which a model
-gives no meaning is unsupported, never fine. `library` stands for all locks of the library.
+gives no meaning is unsupported, never fine. `library` means all locks of the library.
 
 examples:
   gpudiy lock check he-yu-spinlock --models ptx-asplos15
@@ -48,23 +50,21 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.lock_output import print_answers
     from gpudiy.devices.opening import check_kind
     from gpudiy.locks.experiment import run_lock_tests
-    from gpudiy.locks.judgement import Judge
-    from gpudiy.locks.source import library_names, load_lock
+    from gpudiy.locks.report import check_locks
+    from gpudiy.locks.report_pictures import draw_witnesses
+    from gpudiy.locks.source import load_locks
 
-    names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
-    models_of(arguments)
+    models = model_names(arguments)
     if arguments.witness:
         expect_writable(arguments.witness, folder=True)
-    models = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
     devices = (arguments.device or "").replace(",", " ").split()
     for device in devices:
         check_kind(device)
-    locks = [load_lock(name, reading_of(arguments)) for name in names]
-    findings = Judge(models).judge_all(
-        locks, arguments.jobs, lambda keys: progress(keys, "tests decided", arguments.quiet)
+    locks = load_locks(arguments.locks, reading_of(arguments))
+    reports = check_locks(
+        locks, models, jobs=arguments.jobs, watch=lambda keys: progress(keys, "tests decided", arguments.quiet)
     )
     experiment = run_lock_tests(
         locks,
@@ -74,40 +74,35 @@ def run(arguments: Namespace) -> int:
         watch=lambda tests: RunProgress(tests, arguments.iterations, arguments.quiet),
         report_failure=lambda failure: say(failure.report("gpudiy lock check")),
     )
-    print_answers(locks, models, findings, experiment, arguments.json)
+    reports = [replace(report, experiment=experiment) for report in reports]
+    print_reports(reports, arguments.json)
     if arguments.witness:
-        _draw(Path(arguments.witness), arguments.format, findings, models)
-    return exit_code(findings, experiment.seen, experiment.failed)
+        drawn = draw_witnesses(reports, Path(arguments.witness), arguments.format)
+        found = f"{drawn:,} witness{'es' * (drawn != 1)} in {arguments.witness}"
+        say(found if drawn else "nothing is wrong: no witness to draw")
+    return exit_code(reports)
 
 
-def exit_code(findings: Sequence[Finding], seen: bool, failed: bool) -> int:
+def print_reports(reports: Sequence[LockReport], as_json: bool) -> None:
+    """One lock in full, many as a table, or all as lines of JSON."""
+    from gpudiy.locks.report_text import report_rows, reports_table
+
+    if as_json:
+        for report in reports:
+            for row in report_rows(report):
+                print(json.dumps(row))
+    else:
+        print(reports[0] if len(reports) == 1 else reports_table(reports))
+
+
+def exit_code(reports: Sequence[LockReport]) -> int:
     """Wrong is wrong, whatever else could not be found out."""
+    from gpudiy.locks.report import Judgement
     from gpudiy.models.verdict import Answer
 
-    answers = {finding.verdict.answer for finding in findings}
-    if Answer.ALLOWED in answers or seen:
+    answers = {answer for report in reports for answer in report.answers()}
+    if any(report.judgement is Judgement.WRONG for report in reports):
         return WRONG
-    if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED} or failed:
+    if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED} or any(report.experiment.failed for report in reports):
         return FAILED
     return NO_MEANING if Answer.NOT_SUPPORTED in answers else 0
-
-
-def _draw(folder: Path, suffix: str, findings: Sequence[Finding], models: tuple[str, ...]) -> None:
-    from gpudiy.locks.question import Question
-    from gpudiy.locks.witness import picture, simplest, witness
-    from gpudiy.models.library import load_model
-    from gpudiy.pictures.writing import write_picture
-
-    drawn = 0
-    for lock in dict.fromkeys(finding.case.lock.name for finding in findings):
-        own = [finding for finding in findings if finding.case.lock.name == lock]
-        for model in models:
-            for question in Question:
-                case = simplest(own, question, model)
-                found = None if case is None else witness(case, load_model(model))
-                if found is not None:
-                    model_name = Path(model).name.removesuffix(".cat")
-                    name = f"{lock}+{question}+{model_name}.{suffix}"
-                    write_picture(picture(found), folder / name)
-                    drawn += 1
-    say(f"{drawn:,} witness{'es' * (drawn != 1)} in {folder}" if drawn else "nothing is wrong: no witness to draw")

@@ -8,13 +8,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive
-from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, models_of, reading_of
+from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, model_names, reading_of
 from gpudiy.cli.progress import progress, say
 
 if TYPE_CHECKING:
-    from gpudiy.locks.lock import Lock
-    from gpudiy.locks.repair import LockRepair, Repairer
-    from gpudiy.locks.source import Reading
+    from gpudiy.locks.fix import LockFix
 
 EPILOG = """\
 A repair is a smallest set of fences, stronger orders, wider scopes and atomics in the place of plain accesses after
@@ -39,65 +37,37 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.errors import InputError
-    from gpudiy.locks.repair import Repairer
-    from gpudiy.locks.source import load_lock
+    from gpudiy.locks.fix import fix_lock
 
-    models = models_of(arguments)
-    reading = reading_of(arguments)
-    lock = load_lock(arguments.lock, reading)
-    repairer = Repairer(lock, models, watch=partial(progress, what="repairs looked at", quiet=arguments.quiet))
-    unsupported = repairer.unsupported()
-    if unsupported is not None:
-        raise InputError(f"{lock.name}: {unsupported}", path=lock.program.path)
-    repairs = repairer.repairs(arguments.most)
-    if not repairs:
-        say(f"{lock.name}: wrong, and no fences, orders, scopes or atomics of its own mend it")
-        return 1
-    if not repairs[0].changes:
-        if not arguments.json:
-            print(f"{lock.name}: nothing is wrong by {_names(arguments)}")
-        return 0
-    for number, repair in enumerate(repairs, 1):
-        _show(arguments, repairer, repair, number, reading)
-    return 1
-
-
-def _names(arguments: Namespace) -> str:
-    return ", ".join(arguments.models.replace(",", " ").split())
-
-
-def _show(arguments: Namespace, repairer: Repairer, repair: LockRepair, number: int, reading: Reading) -> None:
-    from gpudiy.locks.patch import CannotRewrite, patch_source, write_difference
-
-    program = repairer.lock.program
-    try:
-        new = patch_source(program, repair.changes)
-        difference_text = write_difference(program.source, new, program.path)
-        checked = _checks(repairer, new, reading)
-    except CannotRewrite:
-        difference_text, checked = "", False
-    changes = [change.text(program) for change in repair.changes]
+    fix = fix_lock(
+        arguments.lock, model_names(arguments), most=arguments.most, reading=reading_of(arguments),
+        watch=partial(progress, what="repairs looked at", quiet=arguments.quiet),
+    )  # fmt: skip
     if arguments.json:
-        print(json.dumps({"lock": repairer.lock.name, "repair": number, "cost": repair.cost, "changes": changes,
-                          "diff": difference_text, "checked": checked}))  # fmt: skip
-        return
-    print(f"repair {number} of {repairer.lock.name}, cost {repair.cost}:")
-    print("\n".join(f"  {change}" for change in changes))
-    print(f"\n{difference_text}" if difference_text else "\n(the source has no place for it: change it by hand)")
-    if checked:
-        print(f"checked again: every outcome in question is forbidden by {_names(arguments)}\n")
+        print_rows(fix)
+    elif fix.right:
+        print(f"{fix.lock.name}: nothing is wrong by {', '.join(fix.models)}")
     else:
-        print("the mended source could not be checked again: look at what the compiler makes of it\n")
+        print_repairs(fix)
+    if not fix.right and not fix.repairs:
+        say(f"{fix.lock.name}: wrong, and no fences, orders, scopes or atomics of its own mend it")
+    return 0 if fix.right else 1
 
 
-def _checks(repairer: Repairer, source: str, reading: Reading) -> bool:
-    """Whether the mended source, read and compiled again, passes."""
-    from gpudiy.errors import InputError
-    from gpudiy.locks.source import read_lock
+def print_rows(fix: LockFix) -> None:
+    """One line of JSON per repair."""
+    for number, repair in enumerate(fix.repairs, 1):
+        print(json.dumps({"lock": fix.lock.name, "repair": number, "cost": repair.cost, "changes": repair.changes,
+                          "diff": repair.difference, "checked": repair.checked}))  # fmt: skip
 
-    try:
-        mended: Lock = read_lock(source, repairer.lock.program.path, reading)
-    except InputError:
-        return False
-    return repairer.holds(mended)
+
+def print_repairs(fix: LockFix) -> None:
+    """Each repair in words and as a difference of the source."""
+    for number, repair in enumerate(fix.repairs, 1):
+        print(f"repair {number} of {fix.lock.name}, cost {repair.cost}:")
+        print("\n".join(f"  {change}" for change in repair.changes))
+        print(f"\n{repair.difference or '(the source has no place for it: change it by hand)'}")
+        if repair.checked:
+            print(f"checked again: every outcome in question is forbidden by {', '.join(fix.models)}\n")
+        else:
+            print("the mended source could not be checked again: look at what the compiler makes of it\n")

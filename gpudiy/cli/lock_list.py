@@ -15,14 +15,14 @@ exit code: 0 done"""
 
 def add_arguments(parser: ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--names", action="store_true", help="names only, one a line")
-    form.add_argument("--json", action="store_true", help="a JSON line for each lock")
+    form.add_argument("--names", action="store_true", help="names only, one per line")
+    form.add_argument("--json", action="store_true", help="one line of JSON per lock")
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.locks.library import entries
+    from gpudiy.locks.library import list_library
 
-    found = entries()
+    found = list_library()
     width = max(len(entry.name) for entry in found) + 2
     for entry in found:
         if arguments.names:

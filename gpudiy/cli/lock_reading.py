@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpudiy.locks.source import Reading
-    from gpudiy.models.model import Model
 
 LOCK_HELP = "a lock of the library (see `gpudiy lock list`), or a file: .cu .cuh .h .cpp .ptx .lock"
 
@@ -40,14 +39,17 @@ def reading_of(arguments: Namespace) -> Reading:
     )
 
 
-def models_of(arguments: Namespace) -> tuple[Model, ...]:
+def model_names(arguments: Namespace) -> tuple[str, ...]:
+    """The models of `--models`; each of them can be loaded."""
     from gpudiy.errors import InputError
     from gpudiy.models.library import load_model
 
-    names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
+    names = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
     if not names:
         raise InputError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
-    return tuple(map(load_model, names))
+    for name in names:
+        load_model(name)
+    return names
 
 
 def _initial(text: str) -> tuple[str, int]:
@@ -55,4 +57,4 @@ def _initial(text: str) -> tuple[str, int]:
     try:
         return name.strip(), int(value, 0)
     except ValueError:
-        raise ArgumentTypeError(f"NAME=VALUE is wanted, such as mutex=1, not {text!r}") from None
+        raise ArgumentTypeError(f"expected NAME=VALUE, such as mutex=1, not {text!r}") from None

@@ -10,10 +10,10 @@ from gpudiy.cli.progress import progress, say
 from gpudiy.files import write_whole
 
 EPILOG = """\
-A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads stand in one warp, in one cta, each in a CTA of one
+A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads are in one warp, in one cta, each in a CTA of one
 cluster, each in a CTA of its own (ctas), or the last in a CTA of its own (mixed). +gs says that the data are in shared
 space, +sg that the lock is, +ss both; +retryN that the last thread fails once before it enters, +early that loads
-inside do not wait for the branch before them. `library` stands for all locks of the library.
+inside do not wait for the branch before them. `library` means all locks of the library.
 
 examples:
   gpudiy lock tests he-yu-spinlock -o tests
@@ -24,35 +24,28 @@ exit code: 0 done, 2 bad input, 3 the compiler is not there"""
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("locks", metavar="LOCK", nargs="+", help=LOCK_HELP)
-    parser.add_argument("-o", "--output", metavar="DIR", default="-", help="a file each in DIR; - is standard output")
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", default="-", help="one file per test in DIR; -: standard output"
+    )
     parser.add_argument("--question", metavar="Q", action="append", help="only tests of this question")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.errors import InputError, near_name
     from gpudiy.litmus.printer import print_test
-    from gpudiy.locks.generation import cases, lock_test
-    from gpudiy.locks.question import Question
-    from gpudiy.locks.source import library_names, load_lock
+    from gpudiy.locks.generation import build_lock_tests
+    from gpudiy.locks.question import Question, find_question
+    from gpudiy.locks.source import load_locks
 
-    questions = [question.value for question in Question]
-    for name in arguments.question or ():
-        if name not in questions:
-            hint = near_name(name, questions) or "questions: " + ", ".join(questions)
-            raise InputError(f"unknown question {name!r}", hint=hint)
-    names = [name for word in arguments.locks for name in (library_names() if word == "library" else [word])]
-    locks = [load_lock(name, reading_of(arguments)) for name in names]
-    wanted = [case for lock in locks for case in cases(lock)]
-    wanted = [case for case in wanted if not arguments.question or case.question in arguments.question]
-    watched = progress(wanted, "tests made", arguments.quiet)
-    made = [found for case in watched if (found := lock_test(case)) is not None]
+    questions = list(map(find_question, arguments.question or Question))
+    locks = load_locks(arguments.locks, reading_of(arguments))
+    tests = build_lock_tests(locks, questions, lambda cases: progress(cases, "tests made", arguments.quiet))
     if arguments.output == "-":
-        print("\n".join(print_test(found.test) for found in made), end="")
+        print("\n".join(print_test(found.test) for found in tests), end="")
         return 0
     folder = Path(arguments.output)
-    for found in made:
+    for found in tests:
         write_whole(folder / f"{found.test.name}.litmus", print_test(found.test))
-    say(f"{len(made):,} tests in {folder}")
+    say(f"{len(tests):,} tests in {folder}")
     return 0

@@ -1,8 +1,8 @@
-"""The tests of locks on devices: what was seen of every question."""
+"""The tests of locks on devices: what each question showed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpudiy.devices.opening import check_kind
@@ -10,7 +10,7 @@ from gpudiy.devices.runner import Runner, RunWatch, UnwatchedRun
 from gpudiy.devices.settings import RunSettings
 from gpudiy.devices.worker import WorkerFailure
 from gpudiy.errors import DeviceFailure
-from gpudiy.locks.generation import Case, cases, lock_test
+from gpudiy.locks.generation import Case, LockTest, build_lock_test, list_cases
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.logs.decision import Sighting, count_sightings, decide_record
@@ -27,33 +27,40 @@ class LockTestRun:
 
     @property
     def sighting(self) -> Sighting:
+        """What the run showed."""
         return decide_record(self.record).sighting
 
 
 @dataclass(slots=True)
-class Experiment:
-    """All that was run; a device that could not be opened has failed."""
+class LockExperiment:
+    """All runs of some locks; `failures` are the devices that could not be opened."""
 
     devices: tuple[str, ...] = ()
     runs: list[LockTestRun] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
     @property
-    def seen(self) -> bool:
-        """Whether any outcome in question was observed."""
-        return any(run.sighting is Sighting.OBSERVED for run in self.runs)
-
-    @property
     def failed(self) -> bool:
-        """Whether anything went wrong with a device, or one could run nothing at all: then nothing is not fine."""
+        """Whether anything went wrong with a device, or a device could run nothing at all: that proves nothing."""
         bad = any(run.sighting in (Sighting.FAILED, Sighting.DEAD) for run in self.runs)
         idle = any(
-            all(s.sighting is Sighting.NOT_RUNNABLE for s in self.runs if s.device == device) for device in self.devices
+            all(run.sighting is Sighting.NOT_RUNNABLE for run in self.runs if run.device == device)
+            for device in self.devices
         )
         return bool(self.failures) or bad or idle
 
-    def of(self, lock: Lock, question: Question, device: str) -> list[LockTestRun]:
-        return [s for s in self.runs if s.case.lock is lock and s.case.question is question and s.device == device]
+    def runs_of(self, lock: Lock, device: str | None = None, question: Question | None = None) -> list[LockTestRun]:
+        """The runs of a lock: all of them, or those on one device or of one question."""
+        return [
+            run for run in self.runs
+            if run.case.lock is lock
+            and (device is None or run.device == device)
+            and (question is None or run.case.question is question)
+        ]  # fmt: skip
+
+    def shows(self, lock: Lock) -> bool:
+        """Whether an outcome that a lock must prevent was observed."""
+        return any(run.sighting is Sighting.OBSERVED for run in self.runs_of(lock))
 
 
 def run_lock_tests(
@@ -64,49 +71,50 @@ def run_lock_tests(
     seed: int = 1,
     watch: Callable[[int], RunWatch] = UnwatchedRun,
     report_failure: Callable[[DeviceFailure], None] = lambda failure: None,
-) -> Experiment:
-    """Run one test for each way in which threads can stand to one another, on every device.
+) -> LockExperiment:
+    """Run one test for each question and each way to place the threads, on every device.
 
     `watch` is given the number of tests and follows the run on one device. A device that does not open is passed to
     `report_failure`, and the others go on.
     """
     for device in devices:
         check_kind(device)
-    experiment = Experiment(tuple(devices))
-    tests = [(case, made.test) for lock in locks for case in _plain_cases(lock) if (made := lock_test(case))]
+    experiment = LockExperiment(tuple(devices))
+    tests = _list_tests(locks) if devices else []
     for device in devices:
         watching = watch(len(tests))
         try:
             with Runner(device, teller=watching.tell) as runner:
-                records = runner.run([test for _, test in tests], RunSettings(iterations=iterations, seed=seed))
-                for (case, _), record in zip(tests, records, strict=True):
+                records = runner.run([found.test for found in tests], RunSettings(iterations=iterations, seed=seed))
+                for found, record in zip(tests, records, strict=True):
                     watching.finish_test()
-                    experiment.runs.append(LockTestRun(case, device, record))
+                    experiment.runs.append(LockTestRun(found.case, device, record))
         except WorkerFailure as failure:
             report_failure(failure)
             experiment.failures.append(device)
     return experiment
 
 
-def _plain_cases(lock: Lock) -> list[Case]:
-    return list({case.plain.name: case.plain for case in cases(lock)}.values())
+def _list_tests(locks: Iterable[Lock]) -> list[LockTest]:
+    cases = [case for lock in locks for case in {case.plain.name: case.plain for case in list_cases(lock)}.values()]
+    return [found for case in cases if (found := build_lock_test(case)) is not None]
 
 
-def summarise_runs(runs: Sequence[LockTestRun]) -> str:
-    """What a device showed of a question: sightings and iterations, or why there are none."""
+def describe_runs(runs: Sequence[LockTestRun]) -> str:
+    """What a device showed: how often the outcome was seen in how many iterations, or why there is no number."""
     sightings = [run.sighting for run in runs]
-    ran = [s for s in runs if s.sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)]
-    seen = sum(count_sightings(s.record) for s in ran)
-    iterations = sum(s.record.iterations for s in ran)
+    ran = [run for run in runs if run.sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)]
+    seen = sum(count_sightings(run.record) for run in ran)
+    iterations = sum(run.record.iterations for run in ran)
     if seen:
-        return f"seen {seen:,}/{_short(iterations)}"
+        return f"seen {seen:,}/{_shorten(iterations)}"
     for bad in (Sighting.FAILED, Sighting.DEAD):
         if bad in sightings:
             return str(bad)
-    return f"0/{_short(iterations)}" if ran else str(Sighting.NOT_RUNNABLE)
+    return f"0/{_shorten(iterations)}" if ran else str(Sighting.NOT_RUNNABLE)
 
 
-def _short(number: int) -> str:
+def _shorten(number: int) -> str:
     for unit, letter in ((1_000_000, "M"), (1_000, "k")):
         if number >= 10 * unit:
             return f"{number / unit:,.0f}{letter}"

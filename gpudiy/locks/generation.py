@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import Space
@@ -23,7 +23,7 @@ from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.test import InitialMemory, Test
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.path import LockPath
-from gpudiy.locks.placement import Placement, Setting, settings
+from gpudiy.locks.placement import Setting, ThreadPlacement, list_settings
 from gpudiy.locks.question import SCENARIOS, Part, Question, Scenario
 from gpudiy.locks.thread_code import Infeasible, LockThreadCode, Role, write_thread_code
 
@@ -54,10 +54,10 @@ class Case:
     def plain(self) -> Case:
         """The case that is the same to every model that looks at neither warps, spaces nor clusters nobody names."""
         placement = self.setting.placement
-        if placement is Placement.WARP:
-            placement = Placement.CTA
-        if placement is Placement.CLUSTER and not any(".cluster" in s.text for s in self.lock.program.statements):
-            placement = Placement.CTAS
+        if placement is ThreadPlacement.WARP:
+            placement = ThreadPlacement.CTA
+        if placement is ThreadPlacement.CLUSTER and not any(".cluster" in s.text for s in self.lock.program.statements):
+            placement = ThreadPlacement.CTAS
         return replace(self, setting=Setting(placement))
 
 
@@ -70,18 +70,28 @@ class LockTest:
     lines: tuple[tuple[int, ...], ...]
 
 
-def cases(lock: Lock) -> list[Case]:
+def list_cases(lock: Lock) -> list[Case]:
     """All cases of a lock, question by question."""
     spaces = _lock_spaces(lock)
     shared_only = spaces == (Space.SHARED,)
     found = []
     for scenario in SCENARIOS:
-        for setting in settings(len(scenario.parts), spaces):
+        for setting in list_settings(len(scenario.parts), spaces):
             if shared_only and not setting.placement.one_cta:
                 continue
             retries = len(lock.retries) if scenario.retries else 0
             found += [Case(lock, scenario, setting, retry) for retry in range(retries + 1)]
     return found
+
+
+def build_lock_tests(
+    locks: Iterable[Lock],
+    questions: Collection[Question] = tuple(Question),
+    watch: Callable[[Sequence[Case]], Iterable[Case]] = iter,
+) -> list[LockTest]:
+    """The tests of these questions; `watch` sees every case when its test is built."""
+    asked = [case for lock in locks for case in list_cases(lock) if case.question in questions]
+    return [found for case in watch(asked) if (found := build_lock_test(case)) is not None]
 
 
 def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
@@ -91,7 +101,7 @@ def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
     return tuple(fixed[:1]) if fixed else tuple(Space)
 
 
-def lock_test(case: Case) -> LockTest | None:
+def build_lock_test(case: Case) -> LockTest | None:
     """The test of a case; None if no thread can take the path it asks for."""
     spaces = _spaces(case)
     shared = frozenset(name for name, space in spaces.items() if space is Space.SHARED)

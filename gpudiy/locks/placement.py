@@ -1,4 +1,4 @@
-"""Where the threads that use a lock stand, and in which spaces the lock and what it protects live."""
+"""How the threads that use a lock are placed, and in which spaces the lock and what it protects live."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from gpudiy.litmus.access import Space
 from gpudiy.litmus.scope_tree import ScopeTree
 
 
-class Placement(StrEnum):
+class ThreadPlacement(StrEnum):
+    """How threads are placed in warps, CTAs and clusters."""
+
     WARP = "warp"  # all in one warp
     CTA = "cta"  # one CTA, a warp each
     CLUSTER = "cluster"  # one cluster, a CTA each
@@ -18,40 +20,42 @@ class Placement(StrEnum):
 
     @property
     def one_cta(self) -> bool:
-        return self in (Placement.WARP, Placement.CTA)
+        return self in (ThreadPlacement.WARP, ThreadPlacement.CTA)
 
     @property
     def what(self) -> str:
         return {
-            Placement.WARP: "same warp",
-            Placement.CTA: "same CTA",
-            Placement.CLUSTER: "same cluster",
-            Placement.CTAS: "different CTAs",
-            Placement.MIXED: "two CTAs",
+            ThreadPlacement.WARP: "same warp",
+            ThreadPlacement.CTA: "same CTA",
+            ThreadPlacement.CLUSTER: "same cluster",
+            ThreadPlacement.CTAS: "different CTAs",
+            ThreadPlacement.MIXED: "two CTAs",
         }[self]
 
     def tree(self, threads: int) -> ScopeTree:
         last = threads - 1
         groups = {
-            Placement.WARP: [(0, 0, 0, 0, 0)] * threads,
-            Placement.CTA: [(number, 0, 0, 0, 0) for number in range(threads)],
-            Placement.CLUSTER: [(number, number, 0, 0, 0) for number in range(threads)],
-            Placement.CTAS: [(number, number, number, 0, 0) for number in range(threads)],
-            Placement.MIXED: [(number, int(number == last), int(number == last), 0, 0) for number in range(threads)],
+            ThreadPlacement.WARP: [(0, 0, 0, 0, 0)] * threads,
+            ThreadPlacement.CTA: [(number, 0, 0, 0, 0) for number in range(threads)],
+            ThreadPlacement.CLUSTER: [(number, number, 0, 0, 0) for number in range(threads)],
+            ThreadPlacement.CTAS: [(number, number, number, 0, 0) for number in range(threads)],
+            ThreadPlacement.MIXED: [
+                (number, int(number == last), int(number == last), 0, 0) for number in range(threads)
+            ],
         }[self]
         return ScopeTree.of(groups)
 
 
-def placements(threads: int) -> tuple[Placement, ...]:
+def list_placements(threads: int) -> tuple[ThreadPlacement, ...]:
     """All placements of so many threads; two threads cannot be mixed."""
-    return tuple(place for place in Placement if threads > 2 or place is not Placement.MIXED)
+    return tuple(place for place in ThreadPlacement if threads > 2 or place is not ThreadPlacement.MIXED)
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A placement with the spaces of the lock and of the data; shared memory belongs to one CTA."""
 
-    placement: Placement
+    placement: ThreadPlacement
     lock: Space = Space.GLOBAL
     data: Space = Space.GLOBAL
 
@@ -61,11 +65,11 @@ class Setting:
         return f"{self.placement}{spaces}"
 
 
-def settings(threads: int, lock_spaces: tuple[Space, ...]) -> list[Setting]:
+def list_settings(threads: int, lock_spaces: tuple[Space, ...]) -> list[Setting]:
     """All settings of so many threads, for a lock that can live in these spaces."""
     return [
         Setting(placement, lock, data)
-        for placement in placements(threads)
+        for placement in list_placements(threads)
         for lock in lock_spaces
         for data in Space
         if placement.one_cta or lock is data is Space.GLOBAL

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gpudiy.errors import InputError, near_name
 from gpudiy.locks.thread_code import Role, SectionOperation, SectionOperationKind
 
 
 class Question(StrEnum):
+    """What can go wrong with a lock."""
+
     MUTUAL_EXCLUSION = "mutual-exclusion"
     STALE_VALUE = "stale-value"
     FUTURE_VALUE = "future-value"
@@ -28,6 +31,14 @@ class Question(StrEnum):
             Question.LEAK_AT_RELEASE: "a store takes effect after its critical section ended",
             Question.BROKEN_RMW: "a release breaks an atomic: it lets two in, or is undone",
         }[self]
+
+
+def find_question(name: str) -> Question:
+    """The question of this name; raises `InputError`."""
+    names = [question.value for question in Question]
+    if name not in names:
+        raise InputError(f"unknown question {name!r}", hint=near_name(name, names) or f"questions: {', '.join(names)}")
+    return Question(name)
 
 
 def R(variable: str) -> SectionOperation:  # noqa: N802

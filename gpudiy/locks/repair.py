@@ -16,8 +16,8 @@ from gpudiy.errors import InputError
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Fence, Load, Reduce, Store
 from gpudiy.litmus.test import Test
-from gpudiy.locks.generation import Case, cases, lock_test
-from gpudiy.locks.judgement import LIMIT, LOOKED_AT
+from gpudiy.locks.generation import Case, build_lock_test, list_cases
+from gpudiy.locks.judge import LIMIT, LOOKED_AT
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.lock_program import LockProgram, read_statement
 from gpudiy.locks.patch import can_rewrite
@@ -96,7 +96,7 @@ class Repairer:
         small_first = sorted(range(len(asked)), key=lambda number: asked[number].threads)
         self.order = [(number, index) for number in small_first for index in range(len(self.models))]
 
-    def repairs(self, most: int = MOST_REPAIRS) -> list[LockRepair]:
+    def find_repairs(self, most: int = MOST_REPAIRS) -> list[LockRepair]:
         """The cheapest minimal repairs; one without changes if nothing is wrong, none if nothing helps."""
         sites = list(self.sites())
         nothing: Choice = (None,) * len(sites)
@@ -117,10 +117,10 @@ class Repairer:
                 bad.append(self._raised(sites, chosen))
         return [self._repair(sites, chosen) for chosen in good]
 
-    def unsupported(self) -> str | None:
+    def find_unsupported(self) -> str | None:
         """Why a model gives the lock no meaning, if one does not: then there is nothing to mend by it."""
         for case in self._cases(self.lock):
-            made = lock_test(case)
+            made = build_lock_test(case)
             for model in self.models:
                 verdict = None if made is None else self._verdict(made.test, model)
                 if verdict is not None and verdict.answer is Answer.NOT_SUPPORTED:
@@ -249,13 +249,13 @@ class Repairer:
         """One of all cases that are the same to these models."""
         looked_at = any(LOOKED_AT & model.inputs.keys() for model in self.models)
         found: dict[tuple[object, ...], Case] = {}
-        for case in cases(lock):
+        for case in list_cases(lock):
             plain = case if looked_at else case.plain
             found.setdefault((plain.scenario, plain.setting, plain.retry), plain)
         return list(found.values())
 
     def _forbidden(self, case: Case, model: Model) -> bool:
-        made = lock_test(case)
+        made = build_lock_test(case)
         return made is None or self._verdict(made.test, model).forbidden
 
     def _verdict(self, test: Test, model: Model) -> Verdict:

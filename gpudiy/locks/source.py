@@ -36,11 +36,19 @@ PLAIN = Reading()
 
 
 def library_names() -> list[str]:
+    """The names of the locks of the library."""
     return sorted(file.stem for file in LIBRARY.iterdir() if file.suffix in SUFFIXES)
 
 
 def library_file(name: str) -> Path:
+    """The source of a lock of the library."""
     return next(file for file in LIBRARY.iterdir() if file.stem == name and file.suffix in SUFFIXES)
+
+
+def load_locks(names: Sequence[str], reading: Reading) -> list[Lock]:
+    """The locks of these names or files; `library` is all locks of the library."""
+    every = [name for word in names for name in (library_names() if word == "library" else [word])]
+    return [load_lock(name, reading) for name in every]
 
 
 def load_lock(name: str, reading: Reading = PLAIN) -> Lock:
@@ -66,6 +74,7 @@ def read_lock(text: str, path: str, reading: Reading = PLAIN) -> Lock:
 
 
 def read_program(text: str, path: str, reading: Reading = PLAIN) -> LockProgram:
+    """The code of the lock in a text."""
     suffix = Path(path).suffix
     if suffix == ".lock":
         return read_description(text, path)

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.locks.generation import Case, LockTest, lock_test
-from gpudiy.locks.judgement import Finding
+from gpudiy.locks.generation import Case, LockTest, build_lock_test
+from gpudiy.locks.judge import CaseVerdict
 from gpudiy.locks.lock import Lock
-from gpudiy.locks.placement import Placement
+from gpudiy.locks.placement import ThreadPlacement
 from gpudiy.locks.question import Question
 from gpudiy.models.event import Event
 from gpudiy.models.execution_picture import label_of, picture_of
@@ -18,7 +18,13 @@ from gpudiy.models.search import Execution
 from gpudiy.models.verdict import decide
 from gpudiy.pictures.picture import Picture
 
-PREFERRED = (Placement.CTAS, Placement.CTA, Placement.CLUSTER, Placement.MIXED, Placement.WARP)
+PREFERRED = (
+    ThreadPlacement.CTAS,
+    ThreadPlacement.CTA,
+    ThreadPlacement.CLUSTER,
+    ThreadPlacement.MIXED,
+    ThreadPlacement.WARP,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +50,9 @@ class LockWitness:
         return 0 if index is None else self.made.lines[event.thread][index]
 
 
-def simplest(findings: Sequence[Finding], question: Question, model: str) -> Case | None:
+def simplest_case(verdicts: Sequence[CaseVerdict], question: Question, model: str) -> Case | None:
     """Of all cases in which a model answers a question wrongly, the easiest to look at."""
-    wrong = [f.case for f in findings if f.model == model and f.case.question is question and f.verdict.allowed]
+    wrong = [f.case for f in verdicts if f.model == model and f.case.question is question and f.verdict.allowed]
     order = {placement: index for index, placement in enumerate(PREFERRED)}
     return min(
         wrong, key=lambda c: (c.threads, c.scenario.early, c.retry, order[c.setting.placement], c.setting.text),
@@ -54,16 +60,16 @@ def simplest(findings: Sequence[Finding], question: Question, model: str) -> Cas
     )  # fmt: skip
 
 
-def witness(case: Case, model: Model) -> LockWitness | None:
+def find_witness(case: Case, model: Model) -> LockWitness | None:
     """The execution that shows a case to be allowed."""
-    made = lock_test(case)
+    made = build_lock_test(case)
     if made is None:
         return None
     execution = decide(made.test, model).execution
     return None if execution is None else LockWitness(made, model.name, execution)
 
 
-def picture(found: LockWitness) -> Picture:
+def draw_witness(found: LockWitness) -> Picture:
     """The execution as a picture; every event of the lock says which source line it comes from."""
     execution, test, case = found.execution, found.made.test, found.made.case
     title = f"{case.lock.name}: {case.question} allowed by {found.model}"
@@ -80,7 +86,7 @@ def picture(found: LockWitness) -> Picture:
     return replace(drawn, nodes=nodes)
 
 
-def listing(found: LockWitness) -> list[str]:
+def list_events(found: LockWitness) -> list[str]:
     """The events of an execution, thread by thread, with what they read and where they stand."""
     rows = [
         (f"P{event.thread}", label_of(event), instruction_text(event.instruction), f"line {line}" if line else "inside")
@@ -91,7 +97,7 @@ def listing(found: LockWitness) -> list[str]:
     return [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}".rstrip() for row in rows]
 
 
-def marked_source(lock: Lock, found: LockWitness) -> list[str]:
+def mark_source(lock: Lock, found: LockWitness) -> list[str]:
     """The source of the lock around the lines that the events come from, each marked with its threads."""
     threads: dict[int, list[str]] = {}
     for event, line in found.events:

@@ -8,8 +8,8 @@ import pytest
 
 from gpudiy.harness.nvrtc import compilers
 from gpudiy.litmus import Test
-from gpudiy.locks.generation import Case, cases, lock_test
-from gpudiy.locks.judgement import Finding, Judge
+from gpudiy.locks.generation import Case, build_lock_test, list_cases
+from gpudiy.locks.judge import CaseVerdict, LockJudge
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.locks.source import load_lock
@@ -25,8 +25,8 @@ def known(name: str) -> Lock:
 
 
 @cache
-def findings(name: str, model: str) -> tuple[Finding, ...]:
-    return tuple(Judge((model,)).judge(known(name)))
+def findings(name: str, model: str) -> tuple[CaseVerdict, ...]:
+    return tuple(LockJudge((model,)).judge(known(name)))
 
 
 def wrong(name: str, model: str) -> set[Question]:
@@ -34,8 +34,8 @@ def wrong(name: str, model: str) -> set[Question]:
 
 
 def plain_cases(lock: Lock) -> list[Case]:
-    return list({case.plain.name: case.plain for case in cases(lock)}.values())
+    return list({case.plain.name: case.plain for case in list_cases(lock)}.values())
 
 
 def all_tests(lock: Lock) -> list[Test]:
-    return [made.test for case in cases(lock) if (made := lock_test(case)) is not None]
+    return [made.test for case in list_cases(lock) if (made := build_lock_test(case)) is not None]

@@ -10,7 +10,7 @@ from gpudiy.devices.opening import list_devices
 from gpudiy.devices.runner import run_tests
 from gpudiy.devices.settings import RunSettings
 from gpudiy.litmus import Test
-from gpudiy.locks.generation import lock_test
+from gpudiy.locks.generation import build_lock_test
 from gpudiy.locks.question import Question
 from gpudiy.locks.source import read_lock
 from gpudiy.logs.decision import Sighting, decide_record
@@ -35,7 +35,7 @@ PAIRS = [("he-yu-spinlock", "he-yu-spinlock-fixed"), ("he-yu-counter", "he-yu-co
 def seen(name: str, device: str, iterations: int) -> dict[Question, int]:
     """Sightings of every question put to two threads; every run must be evidence."""
     asked = [case for case in plain_cases(known(name)) if case.threads == 2]
-    made = [found for case in asked if (found := lock_test(case)) is not None]
+    made = [found for case in asked if (found := build_lock_test(case)) is not None]
     records = run_tests([found.test for found in made], device, RunSettings(iterations=iterations, seed=1), OPENER)
     counts: dict[Question, int] = {}
     for found, record in zip(made, records, strict=True):
@@ -62,7 +62,7 @@ def test_on_this_processor() -> None:
     for source, expected in ((text, True), (text.replace(*MENDED), False)):
         lock = read_lock(source, "look-then-set.lock")
         asked = [c for c in plain_cases(lock) if c.question is Question.MUTUAL_EXCLUSION and c.threads == 2]
-        made = [found.test for case in asked if (found := lock_test(case)) is not None]
+        made = [found.test for case in asked if (found := build_lock_test(case)) is not None]
         seen = any(_observed(made, seed) for seed in range(8))  # on a busy machine threads seldom meet
         assert seen == expected
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gpudiy.locks.generation import lock_test
-from gpudiy.locks.library import entries
-from gpudiy.locks.placement import Placement
+from gpudiy.locks.generation import build_lock_test
+from gpudiy.locks.library import list_library
+from gpudiy.locks.placement import ThreadPlacement
 from gpudiy.locks.question import Question
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import Answer, decide
 from locks.known import ORDERS, findings, known, needs_compiler, plain_cases, wrong
 
 pytestmark = needs_compiler
-ENTRIES = {entry.name: entry for entry in entries()}
+ENTRIES = {entry.name: entry for entry in list_library()}
 MODELS = ("ptx-6.0", "ptx-asplos15")
 FENCED = [name for name in ENTRIES if "fixed" in name or name == "ticket"]
 ORDERED = ["test-and-set", "test-and-test-and-set", "compare-and-swap"]
@@ -56,7 +56,7 @@ def test_what_a_model_gives_no_meaning_is_not_fine(name: str) -> None:
 )
 def test_a_scope_that_is_too_narrow_is_caught_across_ctas_only(name: str) -> None:
     places = {f.case.setting.placement for f in findings(name, "ptx-6.0") if f.verdict.allowed}
-    assert places == {Placement.CTAS, Placement.CLUSTER, Placement.MIXED}
+    assert places == {ThreadPlacement.CTAS, ThreadPlacement.CLUSTER, ThreadPlacement.MIXED}
     assert wrong(name, "ptx-6.0") >= ORDERS
 
 
@@ -71,6 +71,6 @@ def test_sequential_consistency_forbids_everything_in_question(name: str) -> Non
     """Only weak memory breaks these locks: a question that sc allows would be a wrong question."""
     sc = load_model("sc")
     for case in plain_cases(known(name)):
-        made = lock_test(case)
+        made = build_lock_test(case)
         assert made is not None
         assert not decide(made.test, sc).allowed, made.test.name

@@ -6,10 +6,10 @@ import pytest
 
 from gpudiy.errors import InputError
 from gpudiy.locks.cuda_source import device_functions
-from gpudiy.locks.generation import cases, lock_test
-from gpudiy.locks.judgement import Judge
+from gpudiy.locks.generation import build_lock_test, list_cases
+from gpudiy.locks.judge import LockJudge
 from gpudiy.locks.lock import Lock
-from gpudiy.locks.placement import Placement
+from gpudiy.locks.placement import ThreadPlacement
 from gpudiy.locks.remarks import RemarkKind, find_remarks
 from gpudiy.locks.source import Reading, load_lock, read_lock
 from gpudiy.models.library import load_model
@@ -61,7 +61,7 @@ release:
 def right(lock: Lock) -> bool:
     """Whether two threads find nothing wrong: three cost more, and are asked about locks of the library."""
     asked = [case for case in plain_cases(lock) if case.threads == 2]
-    tests = [made.test for case in asked if (made := lock_test(case)) is not None]
+    tests = [made.test for case in asked if (made := build_lock_test(case)) is not None]
     return not any(decide(test, load_model("ptx-6.0")).allowed for test in tests)
 
 
@@ -121,7 +121,7 @@ def test_descriptions() -> None:
 def test_a_lock_in_shared_memory_is_asked_about_one_cta() -> None:
     source = "__shared__ int m;\n" + PAIR.replace("int *m", "").replace("(m", "(&m")
     lock = read_lock(source, "mine.cu")
-    assert {case.setting.placement for case in cases(lock)} == {Placement.WARP, Placement.CTA}
+    assert {case.setting.placement for case in list_cases(lock)} == {ThreadPlacement.WARP, ThreadPlacement.CTA}
     assert right(lock)
 
 
@@ -162,7 +162,7 @@ def test_bad_cuda_c(source: str, place: str, message: str) -> None:
 )
 def test_bad_descriptions(source: str, place: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        Judge(("ptx-6.0",)).judge(read_lock(source, "mine.lock"))
+        LockJudge(("ptx-6.0",)).judge(read_lock(source, "mine.lock"))
     assert str(error.value).startswith(place + "error: ") and message in str(error.value)
 
 

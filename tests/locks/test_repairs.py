@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpudiy.litmus.instruction import Fence
-from gpudiy.locks.judgement import Judge
-from gpudiy.locks.library import entries
+from gpudiy.locks.judge import LockJudge
+from gpudiy.locks.library import list_library
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.patch import patch_source, write_difference
 from gpudiy.locks.path import AccessStep, FenceStep
@@ -22,7 +22,7 @@ from locks.known import known, needs_compiler
 
 pytestmark = needs_compiler
 BOTH = "ptx-6.0,ptx-asplos15"
-ENTRIES = {entry.name: entry for entry in entries()}
+ENTRIES = {entry.name: entry for entry in list_library()}
 WRONG = [name for name, entry in ENTRIES.items() if entry.wrong]
 FENCED = [name for name in WRONG if not name.endswith(("cta", "relaxed"))]  # the others are mended by orders
 QUICK = [("test-and-set-cta", "ptx-6.0"), ("cuda-by-example", "ptx-asplos15")]
@@ -46,7 +46,7 @@ def strength(lock: Lock) -> int:
 @pytest.mark.parametrize(("name", "models"), CASES)
 def test_repairs_mend_and_nothing_weaker_does(name: str, models: str) -> None:
     repairer = repairer_of(name, models)
-    repairs = repairer.repairs()
+    repairs = repairer.find_repairs()
     assert repairs and repairs == sorted(repairs, key=lambda repair: repair.cost)
     published = ENTRIES[name].mended
     assert published is not None
@@ -56,19 +56,19 @@ def test_repairs_mend_and_nothing_weaker_does(name: str, models: str) -> None:
         assert repair.changes
         assert not any(repairer.holds(weaker) for weaker in repairer.smaller(repair))
         mended = read_lock(patch_source(known(name).program, repair.changes), known(name).program.path)
-        assert {f.verdict.answer for f in Judge(tuple(models.split(","))).judge(mended)} == {Answer.FORBIDDEN}
+        assert {f.verdict.answer for f in LockJudge(tuple(models.split(","))).judge(mended)} == {Answer.FORBIDDEN}
 
 
 @pytest.mark.parametrize("name", ["he-yu-spinlock-fixed", "ticket", "compare-and-swap"])
 def test_there_is_nothing_to_mend_where_nothing_is_wrong(name: str) -> None:
-    repairs = repairer_of(name, "ptx-6.0").repairs()
+    repairs = repairer_of(name, "ptx-6.0").find_repairs()
     assert [repair.changes for repair in repairs] == [()]
 
 
 def test_the_published_repair_of_the_spinlock_is_found() -> None:
     """Figure 2.12b: a fence at either end, and an atomic that gives the lock back."""
     program = known("he-yu-spinlock").program
-    (repair,) = repairer_of("he-yu-spinlock", BOTH).repairs()
+    (repair,) = repairer_of("he-yu-spinlock", BOTH).find_repairs()
     shown = write_difference(program.source, patch_source(program, repair.changes), program.path)
     changed = [
         line.replace(" ", "") for line in shown.split("\n") if line[:1] in ("+", "-") and line[:3] not in ("+++", "---")
@@ -94,4 +94,4 @@ def test_every_fence_of_a_right_lock_is_missed(name: str) -> None:
 def test_a_lock_that_no_fence_can_mend_has_no_repair() -> None:
     """Looking and setting are two steps: nothing makes them one."""
     lock = load_lock(str(Path(__file__).parent / "data" / "look-then-set.lock"))
-    assert Repairer(lock, (load_model("ptx-asplos15"),)).repairs() == []
+    assert Repairer(lock, (load_model("ptx-asplos15"),)).find_repairs() == []

@@ -12,7 +12,7 @@ MENDED = re.compile(r"mended: ([\w-]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LibraryLock:
     """A lock of the library; `wrong` says what is wrong with it, `mended` names the lock that is it, mended."""
 
     name: str
@@ -23,12 +23,13 @@ class Entry:
     mended: str | None = None
 
 
-def entries() -> list[Entry]:
+def list_library() -> list[LibraryLock]:
+    """All locks of the library, by name."""
     names = library_names()
-    return [_entry(name, names) for name in names]
+    return [_read_entry(name, names) for name in names]
 
 
-def _entry(name: str, names: list[str]) -> Entry:
+def _read_entry(name: str, names: list[str]) -> LibraryLock:
     file = library_file(name)
     lines = file.read_text(encoding="utf-8").split("\n")
     comments = [match[1] for line in lines if (match := COMMENT.match(line))]
@@ -38,7 +39,7 @@ def _entry(name: str, names: list[str]) -> Entry:
     wrong = " ".join(_paragraph(comments, "Wrong:"))
     mended = MENDED.search(wrong)
     twin = mended[1] if mended else f"{name}-fixed" if f"{name}-fixed" in names else None
-    return Entry(name, file.name, what, source, wrong, twin if wrong else None)
+    return LibraryLock(name, file.name, what, source, wrong, twin if wrong else None)
 
 
 def _paragraph(comments: list[str], word: str) -> list[str]:

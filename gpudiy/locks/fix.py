@@ -1,0 +1,82 @@
+"""`fix_lock`: the weakest changes that make a lock right, as changes of its source, read and checked again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpudiy.errors import InputError
+from gpudiy.locks.lock import Lock
+from gpudiy.locks.patch import CannotRewrite, patch_source, write_difference
+from gpudiy.locks.repair import MOST_REPAIRS, Choice, LockRepair, Repairer
+from gpudiy.locks.source import PLAIN, Reading, load_lock, read_lock
+from gpudiy.models.library import load_model
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRepair:
+    """A repair in words and as a difference of the source.
+
+    `difference` is empty if the source has no place for the changes; `checked` says whether the new source was read
+    again and found right.
+    """
+
+    cost: int
+    changes: tuple[str, ...]
+    difference: str
+    checked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LockFix:
+    """How to fix a lock: nothing to do if it is right, else the cheapest repairs, of which there may be none."""
+
+    lock: Lock
+    models: tuple[str, ...]
+    right: bool
+    repairs: tuple[CheckedRepair, ...] = ()
+
+    def __repr__(self) -> str:
+        answer = "right" if self.right else f"wrong, {len(self.repairs)} repairs"
+        return f"<{self.lock.name}: {answer} by {', '.join(self.models)}>"
+
+
+def fix_lock(
+    lock: Lock | str | Path,
+    models: Sequence[str] = ("ptx-6.0",),
+    *,
+    most: int = MOST_REPAIRS,
+    reading: Reading = PLAIN,
+    watch: Callable[[Iterator[Choice]], Iterator[Choice]] = iter,
+) -> LockFix:
+    """The cheapest repairs of a lock; raises `InputError` if a model gives the lock no meaning."""
+    loaded = lock if isinstance(lock, Lock) else load_lock(str(lock), reading)
+    repairer = Repairer(loaded, tuple(map(load_model, models)), watch=watch)
+    unsupported = repairer.find_unsupported()
+    if unsupported is not None:
+        raise InputError(f"{loaded.name}: {unsupported}", path=loaded.program.path)
+    found = repairer.find_repairs(most)
+    if found and not found[0].changes:
+        return LockFix(loaded, tuple(models), right=True)
+    repairs = tuple(_check_repair(repairer, repair, reading) for repair in found)
+    return LockFix(loaded, tuple(models), right=False, repairs=repairs)
+
+
+def _check_repair(repairer: Repairer, repair: LockRepair, reading: Reading) -> CheckedRepair:
+    program = repairer.lock.program
+    changes = tuple(change.text(program) for change in repair.changes)
+    try:
+        source = patch_source(program, repair.changes)
+    except CannotRewrite:
+        return CheckedRepair(repair.cost, changes, "", checked=False)
+    difference = write_difference(program.source, source, program.path)
+    return CheckedRepair(repair.cost, changes, difference, _is_right(repairer, source, reading))
+
+
+def _is_right(repairer: Repairer, source: str, reading: Reading) -> bool:
+    """Whether the new source, read and compiled again, is right."""
+    try:
+        return repairer.holds(read_lock(source, repairer.lock.program.path, reading))
+    except InputError:
+        return False

@@ -1,0 +1,123 @@
+"""The report on a lock as text for people, a table of many locks, and lines of JSON."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gpudiy.locks.experiment import LockTestRun, describe_runs
+from gpudiy.locks.judge import CaseVerdict
+from gpudiy.locks.question import Question
+from gpudiy.locks.report import Judgement, LockReport
+from gpudiy.locks.witness import LockWitness, list_events, mark_source
+from gpudiy.logs.decision import count_sightings
+from gpudiy.models.verdict import Answer
+
+WORST_FIRST = (Answer.ALLOWED, Answer.OUT_OF_TIME, Answer.BOUNDED, Answer.NOT_SUPPORTED, Answer.FORBIDDEN)
+
+
+def report_text(report: LockReport) -> str:
+    """A table of questions, the judgement of each model, the simplest witness and the remarks."""
+    parts = [_table(list(_question_rows(report)))]
+    parts += [_judgement_text(report, model) for model in report.models]
+    witness = next(report.find_witnesses(), None)
+    if witness is not None:
+        parts += _witness_texts(report, witness)
+    parts += _remark_texts(report)
+    return "\n\n".join(parts)
+
+
+def reports_table(reports: Sequence[LockReport]) -> str:
+    """One row per lock: what each model and each device say."""
+    devices = reports[0].experiment.devices if reports else ()
+    rows = [["lock", *(reports[0].models if reports else ()), *devices]]
+    for report in reports:
+        by_models = [_short_judgement(report, model) for model in report.models]
+        by_devices = [describe_runs(report.experiment.runs_of(report.lock, device)) for device in devices]
+        rows.append([report.lock.name, *by_models, *by_devices])
+    return _table(rows)
+
+
+def report_rows(report: LockReport) -> Iterator[dict[str, object]]:
+    """What `--json` prints: one row per verdict, per run and per remark."""
+    for found in report.verdicts:
+        yield {**_case_row(found), "model": found.model, "verdict": found.verdict.answer,
+               "reason": found.verdict.reason}  # fmt: skip
+    for run in report.experiment.runs_of(report.lock):
+        yield _run_row(run)
+    for remark in report.remarks:
+        yield {"lock": report.lock.name, "remark": remark.kind, "line": remark.line, "text": remark.text}
+
+
+def _question_rows(report: LockReport) -> Iterator[list[str]]:
+    devices = report.experiment.devices
+    yield ["question", *report.models, *devices]
+    for question in Question:
+        asked = [found for found in report.verdicts if found.case.question is question]
+        by_models = [_count_answers([found for found in asked if found.model == model]) for model in report.models]
+        by_devices = [describe_runs(report.experiment.runs_of(report.lock, device, question)) for device in devices]
+        yield [question, *by_models, *by_devices]
+
+
+def _table(rows: list[list[str]]) -> str:
+    widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(rows[0]))]
+    return "\n".join(
+        "".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    )
+
+
+def _count_answers(verdicts: Sequence[CaseVerdict]) -> str:
+    answers = Counter(found.verdict.answer for found in verdicts)
+    worst = next((answer for answer in WORST_FIRST if answers[answer]), None)
+    if worst is None:
+        return "not asked"
+    return str(worst) if answers[worst] == len(verdicts) else f"{worst} {answers[worst]} of {len(verdicts)}"
+
+
+def _judgement_text(report: LockReport, model: str) -> str:
+    name = report.lock.name
+    match report.judgement_by(model):
+        case Judgement.WRONG:
+            return f"{name} is wrong by {model}: {', '.join(report.wrong_questions(model))}"
+        case Judgement.UNKNOWN:
+            return f"{name}: no answer by {model}: {report.reason(model)}"
+        case Judgement.RIGHT:
+            return f"{name} is right by {model}: no outcome in question is allowed"
+
+
+def _short_judgement(report: LockReport, model: str) -> str:
+    judgement, answers = report.judgement_by(model), report.answers(model)
+    if judgement is not Judgement.UNKNOWN:
+        return str(judgement)
+    return next((str(answer) for answer in WORST_FIRST if answer in answers and answer.undecided), "not asked")
+
+
+def _witness_texts(report: LockReport, witness: LockWitness) -> Iterator[str]:
+    case = witness.made.case
+    heading = f"{case.question}, {case.threads} threads, {case.setting.placement.what}, by {witness.model}:"
+    yield "\n".join([heading, *(f"  {line}" for line in list_events(witness))])
+    marked = mark_source(report.lock, witness)
+    if marked:
+        yield "\n".join([report.lock.program.path, *(f"  {line}" for line in marked)])
+
+
+def _remark_texts(report: LockReport) -> Iterator[str]:
+    program = report.lock.program
+    for remark in report.remarks:
+        place = f"{program.path}:{remark.line}" if remark.line else program.path
+        source = f"\n  {program.source.split(chr(10))[remark.line - 1].strip()}" if remark.line else ""
+        yield f"{place}: note: {remark.text}{source}"
+
+
+def _case_row(found: CaseVerdict) -> dict[str, object]:
+    case = found.case
+    return {"lock": case.lock.name, "test": case.name, "question": case.question, "threads": case.threads,
+            "placement": case.setting.placement, "lock_space": case.setting.lock, "data_space": case.setting.data,
+            "retry": case.retry, "early": case.scenario.early}  # fmt: skip
+
+
+def _run_row(run: LockTestRun) -> dict[str, object]:
+    case, record = run.case, run.record
+    return {"lock": case.lock.name, "test": case.name, "question": case.question, "threads": case.threads,
+            "placement": case.setting.placement, "device": run.device, "simulated": record.simulated,
+            "verdict": run.sighting, "seen": count_sightings(record), "iterations": record.iterations}  # fmt: skip
