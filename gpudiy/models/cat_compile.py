@@ -12,6 +12,7 @@ from gpudiy.models.cat_syntax import (
     CatFile,
     CatSource,
     Check,
+    ChipsStatement,
     Empty,
     Expression,
     Include,
@@ -21,19 +22,14 @@ from gpudiy.models.cat_syntax import (
     With,
     parse_cat,
 )
+from gpudiy.models.chips import ChipRange, read_chips
+from gpudiy.models.event_sets import SETS
 from gpudiy.models.model import CompiledCheck, FixedPoint, Model, Operand, Operation, Stage, stage_function
+from gpudiy.models.skeleton import RELATIONS
 
-SETS = (
-    "_", "R", "W", "M", "F", "B", "IW", "RMW", "RED", "PF", "WEAK", "RLX", "ACQ", "REL", "ACQ_REL", "SC", "VOL",
-    "MEMBAR", "CTA", "CLUSTER", "GPU", "SYS", "GEN", "TEX", "SUR", "CON",
-    "PF-ALIAS", "PF-GEN", "PF-TEX", "PF-SUR", "PF-CON",
-)  # fmt: skip
-RELATIONS = (
-    "po", "loc", "vloc", "int", "ext", "rmw", "addr", "data", "ctrl", "id", "scoped",
-    "same-warp", "same-cta", "same-cluster", "same-kernel", "same-gpu",
-)  # fmt: skip
 DYNAMIC = {"rf": Stage.READS, "syncbar": Stage.READS, "co": Stage.COHERENCE}
 FUNCTIONS = {"domain": 1, "range": 1, "fencerel": 1, "toid": 1}
+UNSUPPORTED, OUTSIDE = "unsupported", "outside"  # how the names of flags begin that tell what a model is about
 SOURCES = ("partial_orders", "orientations")
 
 
@@ -50,11 +46,22 @@ class _Compiler:
         self.looping: set[int] = set()
 
     def compile(self) -> Model:
+        if self.file.chips is not None:
+            self.model.chips = self.chips(self.file.chips)
         self.statements(self.file)
         if not self.model.checks:
             raise self.file.source.error("a model needs at least one check", len(self.file.source.text.rstrip()))
         self.model.stages = [stage_function(self.model.steps, stage) for stage in Stage]
+        flags = [check for check in self.model.checks if check.flagged and check.stage is Stage.EVENTS]
+        self.model.unsupported = [flag for flag in flags if flag.name.startswith(UNSUPPORTED)]
+        self.model.outside = [flag for flag in flags if flag.name.startswith(OUTSIDE)]
         return self.model
+
+    def chips(self, chips: ChipsStatement) -> ChipRange:
+        try:
+            return read_chips(chips.text)
+        except ValueError as problem:
+            raise self.file.source.error(str(problem), chips.offset) from None
 
     def statements(self, file: CatFile) -> None:
         self.file = file

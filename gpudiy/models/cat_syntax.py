@@ -17,7 +17,7 @@ TOKEN = re.compile(
       | (?P<symbol>[|&\\;~*+?()\[\]{},=])""",
     re.VERBOSE,
 )
-KEYWORDS = frozenset({"let", "rec", "and", "in", "as", "include", "show", "unshow", "flag", "with", "from"})
+KEYWORDS = frozenset({"let", "rec", "and", "in", "as", "include", "show", "unshow", "flag", "with", "from", "chips"})
 TESTS = frozenset({"acyclic", "irreflexive", "empty"})
 
 
@@ -115,6 +115,14 @@ class Include:
     offset: int
 
 
+@dataclass(frozen=True, slots=True)
+class ChipsStatement:
+    """`chips "sm_70 and later"`: the chips that the model speaks for."""
+
+    text: str
+    offset: int
+
+
 Statement = Let | Check | With | Include
 
 
@@ -136,10 +144,11 @@ class CatSource:
 
 @dataclass(frozen=True, slots=True)
 class CatFile:
-    """A parsed model: its title and its statements."""
+    """A parsed model: its title, the chips it speaks for, and its statements."""
 
     source: CatSource
     title: str
+    chips: ChipsStatement | None
     statements: tuple[Statement, ...]
 
 
@@ -159,12 +168,22 @@ class _Parser:
         title = self.take()[1].strip('"') if self.token.kind == "string" else ""
         if not title and self.token.kind == "name" and self._starts_title():
             title = self.take().text
+        chips = self.chips()
         statements: list[Statement] = []
         while self.token.kind != "end":
             statement = self.statement()
             if statement is not None:
                 statements.append(statement)
-        return CatFile(self.source, title, tuple(statements))
+        return CatFile(self.source, title, chips, tuple(statements))
+
+    def chips(self) -> ChipsStatement | None:
+        """The chips are named right behind the title."""
+        if not self.accept("chips"):
+            return None
+        if self.token.kind != "string":
+            self.fail('expected chips in quotes, such as chips "sm_70 and later"')
+        token = self.take()
+        return ChipsStatement(token.text.strip('"'), token.offset)
 
     def statement(self) -> Statement | None:
         token = self.token

@@ -47,8 +47,8 @@ def decide_pairs(
     Without `executions` the verdicts of other processes come without: they are then much cheaper to send.
     """
     replies = map_in_processes(_PairDecider(how, executions), pairs, jobs)
-    for (test, model), (answer, execution, reason, bounded) in zip(pairs, replies, strict=True):
-        yield Verdict(test, model, answer, execution, reason, bounded)
+    for (test, model), reply in zip(pairs, replies, strict=True):
+        yield Verdict(test, model, *reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,10 @@ class _PairDecider:
     how: HowToDecide
     executions: bool
 
-    def __call__(self, pair: tuple[Test, Model]) -> tuple[Answer, Execution | None, str, bool]:
+    def __call__(self, pair: tuple[Test, Model]) -> tuple[Answer, Execution | None, str, bool, bool]:
         verdict = self.how.decide(*pair)
-        return verdict.answer, verdict.execution if self.executions else None, verdict.reason, verdict.bounded
+        execution = verdict.execution if self.executions else None
+        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outside
 
 
 @dataclass(frozen=True, slots=True)

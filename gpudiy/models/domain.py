@@ -9,7 +9,7 @@ from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.instruction import Alu, AluOperation, Atomic, AtomicOperation, Immediate, Reduce, Store, Variable
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
-from gpudiy.models.event import Kind
+from gpudiy.models.event import EventKind
 from gpudiy.models.trace import Domain, Trace
 
 Origin = dict[str, int]  # how many writes to each location stand behind a value, at the most on any path to it
@@ -42,7 +42,7 @@ class PossibleValues:
         for traces in found:
             for trace in traces:
                 for position, event in enumerate(trace.events):
-                    if event.kind is not Kind.WRITE:
+                    if event.kind is not EventKind.WRITE:
                         continue
                     known = self.origins[event.location].setdefault(event.value, [])
                     for origin in self._origins(trace, position):
@@ -56,7 +56,7 @@ class PossibleValues:
 
     def _is_new(self, trace: Trace) -> bool:
         return any(
-            event.kind is Kind.WRITE and event.value not in self.origins[event.location] for event in trace.events
+            event.kind is EventKind.WRITE and event.value not in self.origins[event.location] for event in trace.events
         )
 
     def _origins(self, trace: Trace, position: int) -> Iterator[Origin]:
@@ -83,7 +83,7 @@ class PossibleValues:
             for trace in traces:
                 counts = dict.fromkeys(self.origins, 0)
                 for event in trace.events:
-                    if event.kind is Kind.WRITE:
+                    if event.kind is EventKind.WRITE:
                         counts[event.location] += 1
                 for location, count in counts.items():
                     thread[location] = max(thread[location], count)

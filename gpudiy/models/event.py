@@ -9,7 +9,9 @@ from gpudiy.litmus.condition import Value
 from gpudiy.litmus.instruction import Instruction
 
 
-class Kind(StrEnum):
+class EventKind(StrEnum):
+    """What an event does; the value is the name of its set in models."""
+
     READ = "R"
     WRITE = "W"
     FENCE = "F"
@@ -25,7 +27,7 @@ class Event:
     `meeting` tells which barriers it can meet: its instance, its identifier, and how often the thread was there before.
     """
 
-    kind: Kind
+    kind: EventKind
     thread: int
     instruction: Instruction | None
     variable: str = ""

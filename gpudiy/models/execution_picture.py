@@ -9,7 +9,7 @@ from gpudiy.litmus.instruction_text import instruction_text, number_text
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.traits import drawn_words
 from gpudiy.models.algebra import Algebra
-from gpudiy.models.event import Event, Kind
+from gpudiy.models.event import Event, EventKind
 from gpudiy.models.explanation import Explanation
 from gpudiy.models.search import Execution
 from gpudiy.models.skeleton import Skeleton
@@ -90,12 +90,12 @@ def label_of(event: Event) -> str:
     """What an event does, in a few characters: `W.cg x=1`, `R.acquire.gpu y=0`, `F.sc.gpu`, `B.sync 1`."""
     words = "" if event.instruction is None else drawn_words(event.instruction)
     match event.kind:
-        case Kind.FENCE | Kind.PROXY_FENCE:
+        case EventKind.FENCE | EventKind.PROXY_FENCE:
             return f"F{words}"
-        case Kind.BARRIER:
+        case EventKind.BARRIER:
             count = "" if event.count is None else f",{event.count}"
             return f"B{words} {event.meeting[1]}{count}"
-        case Kind.READ | Kind.WRITE:
+        case EventKind.READ | EventKind.WRITE:
             place = "" if event.variable == event.location else f" (at {event.location})"
             return f"{event.kind}{words} {event.variable}={_value_text(event.value)}{place}"
 

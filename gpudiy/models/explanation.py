@@ -8,7 +8,7 @@ from itertools import combinations
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.models.event import Event, Kind
+from gpudiy.models.event import Event, EventKind
 from gpudiy.models.model import CompiledCheck, Model, Operation
 from gpudiy.models.sat import sat_executions
 from gpudiy.models.search import Execution, Search
@@ -149,7 +149,7 @@ def event_text(event: Event) -> str:
     modifiers = word.partition(".")[2]
     shown = ".".join(part for part in modifiers.split(".") if part[1:] not in ("16", "32", "64"))
     kind = f"{event.kind}.{shown}" if shown else str(event.kind)
-    return f"{kind} {event.variable}={_value(event)}" if event.kind in (Kind.READ, Kind.WRITE) else kind
+    return f"{kind} {event.variable}={_value(event)}" if event.kind in (EventKind.READ, EventKind.WRITE) else kind
 
 
 def _value(event: Event) -> str:

@@ -13,6 +13,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from gpudiy.models.algebra import Algebra
+from gpudiy.models.chips import ALL_CHIPS, ChipRange
 
 Slots = list[int]
 StageFunction = Callable[[Algebra, Slots], str | None]
@@ -97,6 +98,9 @@ class Model:
     partial_co: bool = False
     orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
     stages: list[StageFunction] = field(default_factory=list)
+    unsupported: list[CompiledCheck] = field(default_factory=list)  # flags: what the model gives no meaning
+    outside: list[CompiledCheck] = field(default_factory=list)  # flags: what the model was not made for
+    chips: ChipRange = ALL_CHIPS
     text: str = ""  # of the file it was compiled from
     path: str = ""
 
@@ -105,6 +109,11 @@ class Model:
         from gpudiy.models.library import compiled_model
 
         return compiled_model, (self.text, self.path, self.name)
+
+    @property
+    def about(self) -> str:
+        """What the model is and which chips it speaks for, in a few words."""
+        return f"{self.title}; speaks for {self.chips}" if self.title else ""
 
     @property
     def checks(self) -> list[CompiledCheck]:

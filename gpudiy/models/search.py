@@ -61,6 +61,7 @@ class Search:
         self.memory = [term for term in self.observed if isinstance(term, FinalVariable)]
         self.finals = [term for term in self.observed if isinstance(term, FinalRegister)]
         self.runners = [ThreadRunner(test, number, unroll) for number in range(len(test.threads))]
+        self.outside = False  # whether an event is one that the model was not made for
         self.traces = self._traces()
         self._prepared: dict[tuple[int, ...], Prepared | None] = {}
         self._choices: tuple[Expression | None, list[list[tuple[int, Trace]]]] | None = None
@@ -130,12 +131,14 @@ class Search:
 
     def _prepare(self, skeleton: Skeleton) -> Prepared | None:
         model, a = self.model, skeleton.algebra
-        check_supported(model, skeleton)
-        releases = skeleton.releases()
         slots = [0] * model.slots
         for name, slot in model.inputs.items():
             slots[slot] = skeleton.static(name)
-        if not all(releases) or model.stages[Stage.EVENTS](a, slots) is not None:
+        broken = model.stages[Stage.EVENTS](a, slots)
+        check_supported(model, skeleton, slots)
+        self.outside = self.outside or any(slots[flag.slot] for flag in model.outside)
+        releases = skeleton.releases()
+        if broken is not None or not all(releases):
             return None
         reads = []
         for read in skeleton.reads:

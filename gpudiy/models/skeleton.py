@@ -7,39 +7,14 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
-from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.condition import Value
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Fence,
-    FenceKind,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-)
-from gpudiy.litmus.instruction import scope_of as instruction_scope
+from gpudiy.litmus.instruction import Barrier, BarrierMode
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
-from gpudiy.models.event import Event, Kind
+from gpudiy.models.event import Event, EventKind
+from gpudiy.models.event_sets import CACHE_SETS, SPACE_SETS, cache_of, scope_of, set_names
 from gpudiy.models.trace import Trace
-
-PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}
-PROXY_FENCE_SETS = {
-    "alias": "PF-ALIAS",
-    "generic": "PF-GEN",
-    "texture": "PF-TEX",
-    "surface": "PF-SUR",
-    "constant": "PF-CON",
-}
-SCOPE_SETS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
 
 
 class Skeleton:
@@ -49,7 +24,7 @@ class Skeleton:
         self.test = test
         self.locations = tuple(dict.fromkeys(test.memory_map.location_of(name) for name in test.memory_map.names))
         self.events: list[Event] = [
-            Event(Kind.WRITE, -1, None, location, location, initial_memory(test, location))
+            Event(EventKind.WRITE, -1, None, location, location, initial_memory(test, location))
             for location in self.locations
         ]
         self.starts: list[int] = []
@@ -70,15 +45,24 @@ class Skeleton:
         """A set or relation that models can use, by its name."""
         if name == "_":
             return self.algebra.row
-        relation = RELATIONS.get(name)
-        return self._sets.get(name, 0) if relation is None else relation(self)
+        if name in RELATIONS:
+            return RELATIONS[name](self)
+        if name in SPACE_SETS:
+            space_of = self.test.memory_map.space_of
+            return self._where(lambda event: bool(event.location) and space_of(event.location) is SPACE_SETS[name])
+        if name in CACHE_SETS:
+            return self._where(lambda event: cache_of(event) is CACHE_SETS[name])
+        return self._sets.get(name, 0)
+
+    def _where(self, belongs: Callable[[Event], bool]) -> int:
+        return sum(1 << number for number, event in enumerate(self.events) if belongs(event))
 
     @cached_property
     def writes(self) -> dict[str, list[int]]:
         """The writes of each location, the initial one first."""
         found: dict[str, list[int]] = {location: [] for location in self.locations}
         for number, event in enumerate(self.events):
-            if event.kind is Kind.WRITE:
+            if event.kind is EventKind.WRITE:
                 found[event.location].append(number)
         return found
 
@@ -88,7 +72,7 @@ class Skeleton:
 
     @cached_property
     def reads(self) -> list[int]:
-        return [number for number, event in enumerate(self.events) if event.kind is Kind.READ]
+        return [number for number, event in enumerate(self.events) if event.kind is EventKind.READ]
 
     @cached_property
     def rmw_pairs(self) -> dict[int, int]:
@@ -151,7 +135,7 @@ class Skeleton:
         A barrier without a count meets all others of its CTA, instance and identifier; one with a count is released by
         any count - 1 others. Without a way it waits for ever.
         """
-        barriers = [number for number, event in enumerate(self.events) if event.kind is Kind.BARRIER]
+        barriers = [number for number, event in enumerate(self.events) if event.kind is EventKind.BARRIER]
         found = []
         for number in barriers:
             event = self.events[number]
@@ -196,63 +180,3 @@ RELATIONS: dict[str, Callable[[Skeleton], int]] = {
     "same-kernel": lambda s: s._level(3),
     "same-gpu": lambda s: s._level(4),
 }
-
-
-def scope_of(event: Event) -> Scope | None:
-    """The scope of an event; an initial write has none."""
-    return None if event.instruction is None else instruction_scope(event.instruction)
-
-
-def set_names(event: Event) -> list[str]:
-    """The sets of the cat language that an event belongs to."""
-    instruction = event.instruction
-    names = [event.kind.value]
-    if event.kind in (Kind.READ, Kind.WRITE):
-        names.append("M")
-    scope = scope_of(event)
-    if scope is not None:
-        names.append(SCOPE_SETS[scope])
-    match instruction:
-        case None:
-            names += ["IW", "GEN"]
-        case Load(access=access) | Store(access=access):
-            names += [_order_set(access.order), PROXY_SETS[access.proxy]]
-        case Atomic(access=access) | Reduce(access=access):
-            names += [
-                "RMW",
-                _atomic_set(event.kind, access.order, isinstance(instruction, Reduce)),
-                PROXY_SETS[access.proxy],
-                *(["RED"] if isinstance(instruction, Reduce) else []),
-            ]
-        case Fence(kind=FenceKind.MEMBAR):
-            names += ["MEMBAR", "SC"]
-        case Fence(kind=kind):
-            names.append({"sc": "SC", "acq_rel": "ACQ_REL", "acquire": "ACQ", "release": "REL"}[kind])
-        case ProxyFence(kind=kind):
-            names += [PROXY_FENCE_SETS[kind]] if kind in PROXY_FENCE_SETS else []
-        case Barrier() | Alu() | SetPredicate() | Branch() | Label():
-            pass
-    return names
-
-
-def _order_set(order: Order) -> str:
-    match order:
-        case Order.WEAK:
-            return "WEAK"
-        case Order.RELAXED:
-            return "RLX"
-        case Order.ACQUIRE:
-            return "ACQ"
-        case Order.RELEASE:
-            return "REL"
-        case Order.VOLATILE:
-            return "VOL"
-        case Order.ACQ_REL:
-            raise AssertionError("no load or store is acq_rel")
-
-
-def _atomic_set(kind: Kind, order: Order, reduces: bool) -> str:
-    """The read of an atomic acquires, its write releases, as its order says; the read of red acquires nothing."""
-    if kind is Kind.READ and order in (Order.ACQUIRE, Order.ACQ_REL) and not reduces:
-        return "ACQ"
-    return "REL" if kind is Kind.WRITE and order in (Order.RELEASE, Order.ACQ_REL) else "RLX"

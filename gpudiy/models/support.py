@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.models.model import Model, Stage
+from gpudiy.models.model import Model, Slots
 from gpudiy.models.skeleton import Skeleton
 from gpudiy.models.trace import Undecidable
 
-UNSUPPORTED = "unsupported"
 
-
-def check_supported(model: Model, skeleton: Skeleton) -> None:
+def check_supported(model: Model, skeleton: Skeleton, slots: Slots) -> None:
     """Raise `Undecidable` if the skeleton has an event that the model says it does not support.
 
-    A model says so with `flag ~empty S as unsupported-…`; one that never mentions rmw supports no atomics.
+    A model says so with `flag ~empty S as unsupported-…`; one that never mentions rmw supports no atomics. `slots` are
+    filled with what depends on the events alone.
     """
     if "rmw" not in model.inputs and skeleton.static("RMW"):
         raise _unsupported(model, skeleton, skeleton.static("RMW"))
-    flags = [c for c in model.checks if c.flagged and c.name.startswith(UNSUPPORTED) and c.stage is Stage.EVENTS]
-    if not flags:
-        return
-    slots = [0] * model.slots
-    for name, slot in model.inputs.items():
-        slots[slot] = skeleton.static(name)
-    model.stages[Stage.EVENTS](skeleton.algebra, slots)
-    for flag in flags:
+    for flag in model.unsupported:
         if slots[flag.slot]:
             raise _unsupported(model, skeleton, slots[flag.slot])
 

@@ -34,7 +34,7 @@ from gpudiy.litmus.instruction import (
 )
 from gpudiy.litmus.memory_types import show_value, wrap_value
 from gpudiy.litmus.test import Test
-from gpudiy.models.event import Event, Kind
+from gpudiy.models.event import Event, EventKind
 
 Domain = dict[str, tuple[Value, ...]]
 
@@ -165,9 +165,9 @@ class ThreadRunner:
                 truth = compare(instruction.comparison, one, other, instruction.type)
                 state.registers[instruction.destination.name] = int(truth)
             case Fence():
-                self._add(state, Event(Kind.FENCE, self.number, instruction), depends)
+                self._add(state, Event(EventKind.FENCE, self.number, instruction), depends)
             case ProxyFence():
-                self._add(state, Event(Kind.PROXY_FENCE, self.number, instruction), depends)
+                self._add(state, Event(EventKind.PROXY_FENCE, self.number, instruction), depends)
             case Barrier():
                 self._barrier(state, instruction, depends)
             case Label():
@@ -183,7 +183,7 @@ class ThreadRunner:
         return position
 
     def _access(
-        self, state: _State, kind: Kind, instruction: MemoryInstruction, value: Value, depends: Dependencies
+        self, state: _State, kind: EventKind, instruction: MemoryInstruction, value: Value, depends: Dependencies
     ) -> int:
         target = self._target(state, instruction.address)
         event = Event(kind, self.number, instruction, target, self.locations[target], value)
@@ -192,7 +192,7 @@ class ThreadRunner:
         return position
 
     def _write(self, state: _State, instruction: Store | Atomic | Reduce, value: Value, depends: Dependencies) -> int:
-        position = self._access(state, Kind.WRITE, instruction, value, depends)
+        position = self._access(state, EventKind.WRITE, instruction, value, depends)
         state.data += [(source, position) for source in list_reads(depends.data)]
         return position
 
@@ -213,7 +213,7 @@ class ThreadRunner:
         operands = [self._value(state, operand) for operand in operands_of(instruction)]
         for index, value in enumerate(values):
             chosen = state if index == len(values) - 1 else state.copy()
-            read = self._access(chosen, Kind.READ, instruction, value, depends)
+            read = self._access(chosen, EventKind.READ, instruction, value, depends)
             if not isinstance(instruction, Load):
                 written = modified(instruction.operation, value, operands, instruction.access.type)
                 if written is not None:
@@ -231,7 +231,7 @@ class ThreadRunner:
         key = (barrier.instance, identifier)
         before = state.meetings.get(key, 0)
         state.meetings[key] = before + 1
-        event = Event(Kind.BARRIER, self.number, barrier, meeting=(*key, before), count=count)
+        event = Event(EventKind.BARRIER, self.number, barrier, meeting=(*key, before), count=count)
         position = self._add(state, event, depends)
         state.data += [(source, position) for source in list_reads(depends.data)]
 

@@ -60,6 +60,7 @@ class Verdict:
     execution: Execution | None = None
     reason: str = ""
     bounded: bool = False  # runs in which a loop went round too often were left out
+    outside: bool = False  # the test does what the model was not made for; it says so in its file
     outcomes: dict[Outcome, Execution] | None = None
 
     @property
@@ -118,7 +119,7 @@ def decide(
         target = target_of(test)
         execution = next(_executions(search, engine, target), None)
         answer = Answer.FORBIDDEN if execution is None else Answer.ALLOWED
-        return Verdict(test, model, answer, execution, bounded=search.bounded)
+        return Verdict(test, model, answer, execution, bounded=search.bounded, outside=search.outside)
     except Undecidable as problem:
         return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
     except OutOfTime:
@@ -145,7 +146,7 @@ def _decide_with_outcomes(search: Search, engine: Engine) -> Verdict:
     asked = (execution for outcome, execution in found.items() if holds(target, final_state(test, outcome).__getitem__))
     shown = next(asked, None)
     answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
-    return Verdict(test, search.model, answer, shown, bounded=search.bounded, outcomes=found)
+    return Verdict(test, search.model, answer, shown, bounded=search.bounded, outside=search.outside, outcomes=found)
 
 
 def _executions(search: Search, engine: Engine, target: Expression | None) -> Iterator[Execution]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from pysat.solvers import Solver
 
+from gpudiy.litmus.reader import read_test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import compile_cat
 from gpudiy.models.cat_syntax import CatError, parse_cat
@@ -15,6 +16,7 @@ from gpudiy.models.circuit import Circuit
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.model import Model
 from gpudiy.models.symbolic import SymbolicModel
+from gpudiy.models.verdict import decide
 from models.relations import RELATION_NAMES, SET_NAMES, Tree, World, has_cycle, relation_trees, text_of, worlds
 
 
@@ -340,3 +342,46 @@ def test_library_models_fit_a_screen_and_have_names(model: str) -> None:
     loaded = load_model(model)
     assert loaded.title
     assert len({check.name for check in loaded.checks}) == len(loaded.checks)
+
+
+@pytest.mark.parametrize(
+    ("model", "chips", "others"),
+    [
+        ("sc", [], ["sm_35", "sm_90", "Kepler", ""]),
+        ("tso", [], ["sm_35", "sm_90", "Kepler", ""]),
+        ("ptx-asplos15", ["sm_35", "Kepler", "pascal"], ["sm_70", "sm_90", "Volta", ""]),
+        ("ptx-asplos15-cumulative", ["sm_35", "Kepler", "pascal"], ["sm_70", "sm_90", "Volta", ""]),
+        ("ptx-6.0", ["sm_70", "sm_90", "sm_100, sm_35", "Hopper"], ["sm_35", "Maxwell", "", "gfx90a"]),
+        ("ptx-7.5", ["sm_70", "sm_90", "Ampere"], ["sm_35", "Fermi", ""]),
+    ],
+)
+def test_models_name_the_chips_they_speak_for(model: str, chips: list[str], others: list[str]) -> None:
+    includes = load_model(model).chips.includes
+    assert all(map(includes, chips)) and not any(map(includes, others))
+
+
+def test_a_model_that_names_no_chips_speaks_for_all() -> None:
+    check = "acyclic po | rf as order"
+    assert compile_cat(check, "mine.cat", "mine").chips.includes("anything")
+    assert compile_cat(f'"Mine" chips "all"\n{check}', "mine.cat", "mine").chips.includes("anything")
+    with pytest.raises(CatError, match=r'mine.cat:2:7: error: expected chips "sm_70 and later", chips "before sm_70"'):
+        compile_cat(f'"Mine"\nchips "new ones"\n{check}', "mine.cat", "mine")
+    with pytest.raises(CatError, match="expected chips in quotes"):
+        compile_cat(f"chips sm_70\n{check}", "mine.cat", "mine")
+
+
+def test_an_included_model_names_no_chips_for_the_one_that_includes_it() -> None:
+    assert compile_cat('include "sc.cat"', "mine.cat", "mine").chips.includes("sm_80")
+
+
+def test_spaces_and_cache_operators_are_sets() -> None:
+    test = read_test(
+        "GPU_PTX sets\n{}\nP0 ;\nst.cg [x],1 ;\nld.ca r0,[y] ;\nld r1,[y] ;\n"
+        "(device (cta P0))\nx: global, y: shared\nexists (0:r0=0)\n"
+    )
+    for expression, empty in (
+        ("W & CG & GLOBAL", False), ("R & CA & SHARED", False), ("CG & SHARED", True), ("CV", True),
+        ("IW & SHARED", False), ("(R & SHARED) \\ CA", False), ("M \\ (GLOBAL | SHARED)", True),
+    ):  # fmt: skip
+        model = compile_cat(f"flag ~empty {expression} as outside-it\nacyclic po as order", "mine.cat", "mine")
+        assert decide(test, model).outside == (not empty), expression

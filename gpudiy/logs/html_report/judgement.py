@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from gpudiy.litmus import LitmusError, read_test
 from gpudiy.logs.decision import Sighting
-from gpudiy.logs.html_report.promises import speaks_of
 from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.execution_picture import draw_explanation
 from gpudiy.models.explanation import explain
@@ -40,15 +39,15 @@ def judge(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) ->
     except LitmusError:
         return Judgement(UNREADABLE * len(models))
     verdicts = [decide(test, load_model(model), limit=LIMIT) for model in models]
-    letters = "".join(_letter(verdict, speaks_of(model, test)) for model, verdict in zip(models, verdicts, strict=True))
+    letters = "".join(map(_letter, verdicts))
     if not picture:
         return Judgement(letters)
     return Judgement(letters, *_picture([verdict for verdict in verdicts if not verdict.undecided]))
 
 
-def _letter(verdict: Verdict, spoken_of: bool) -> str:
+def _letter(verdict: Verdict) -> str:
     letter = LETTERS[verdict.answer]
-    return letter if spoken_of or verdict.undecided else letter.upper()
+    return letter.upper() if verdict.outside else letter
 
 
 def _picture(verdicts: list[Verdict]) -> tuple[str, str]:

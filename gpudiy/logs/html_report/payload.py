@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from gpudiy import __version__
 from gpudiy.logs.decision import Sighting
 from gpudiy.logs.html_report.judgement import NO_TEXT, Judgement
-from gpudiy.logs.html_report.promises import ABOUT, promised
 from gpudiy.logs.statistics import CONFIDENCE
 from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
 from gpudiy.logs.tables.tally import Observations
+from gpudiy.models.library import load_model
 
 STATES = {  # 0: no record
     Sighting.OBSERVED: 1, Sighting.NOT_OBSERVED: 2, Sighting.DEAD: 3, Sighting.FAILED: 4, Sighting.NOT_RUNNABLE: 5,
@@ -58,7 +58,7 @@ def payload(
         "confidence": CONFIDENCE,
         "records": found.records,
         "models": list(models),
-        "about": [ABOUT.get(model, "") for model in models],
+        "about": [load_model(model).about for model in models],
         "chips": [_chip(found, chip, models) for chip in chips],
         "names": list(tests),
         "conditions": [found.tests[test].condition for test in tests],
@@ -85,7 +85,7 @@ def _chip(found: Observations, chip: str, models: Sequence[str]) -> dict[str, ob
     return {
         "name": chip, "simulated": entry.simulated, "architecture": architecture,
         "device": ", ".join(entry.devices), "driver": ", ".join(entry.drivers), "toolkit": ", ".join(entry.toolkits),
-        "promised": [promised(model, architecture) for model in models],    }  # fmt: skip
+        "promised": [load_model(model).chips.includes(architecture) for model in models],    }  # fmt: skip
 
 
 def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], texts: _Texts) -> dict[str, object]:

@@ -32,7 +32,7 @@ function nameColumn(width) {
 
 function verdictColumn(model, place) {
   return {
-    title: model, tip: `Is the weak outcome allowed by ${model}?${report.about[place] ? ` It is about ${report.about[place]}.` : ""}`, width: Math.max(86, 34 + 7.6 * model.length), class: "verdict",
+    title: model, tip: `Is the weak outcome allowed by ${model}?${report.about[place] ? ` ${report.about[place]}.` : ""}`, width: Math.max(86, 34 + 7.6 * model.length), class: "verdict",
     sort: (test) => "fFuxraA-".indexOf(report.verdicts[test][place]),
     fill: (element, test) => {
       const letter = report.verdicts[test][place].toLowerCase();
