@@ -1,4 +1,4 @@
-"""`gpudiy lock`: says which verbs there are for locks."""
+"""`gpudiy lock`: prints the verbs for locks."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ EPILOG = (
     + """
 
 A lock is one of the library, or a file: CUDA C (a function that takes it and one that gives it back, or one function
-with `// critical section` where the protected code stands), PTX (.ptx), or a lock description (.lock).
+with `// critical section` in the place of the protected code), PTX (.ptx), or a lock description (.lock).
 
 examples:
   gpudiy lock check he-yu-spinlock --models ptx-asplos15
   gpudiy lock fix my-lock.cu --models ptx-6.0
 
-`gpudiy lock VERB --help` tells about one of them."""
+`gpudiy lock VERB --help` describes one of them."""
 )
 
 

@@ -32,7 +32,7 @@ HOST_HEADER = re.compile(
 LONGEST_HEAD, LONGEST_PARAMETERS = 400, 4000  # characters before the name of a function, and between its parentheses
 CLASS = re.compile(r"\b(?:struct|class)\s+(?:__align__\s*\([^)]*\)\s*)?(\w+)[^;{()]*\{")
 PARAMETER = re.compile(r"^(.*?)(\w+)\s*(?:\[\s*\])?$", re.DOTALL)
-WORDS_OF_NO_TYPE = (
+NOT_PART_OF_TYPE = (
     "__device__",
     "__forceinline__",
     "__noinline__",
@@ -73,7 +73,7 @@ class DeviceFunction:
 class Probe:
     """What is compiled: the source with its hole filled, and a kernel that goes through the lock behind it.
 
-    `entry` and `exit` are the offsets in the source before and after which the critical section stands.
+    `entry` and `exit` are the offsets in the source before and after which the critical section is.
     """
 
     text: str
@@ -82,68 +82,68 @@ class Probe:
     exit: int
 
 
-def probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
+def make_probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
     """The ways to call the lock of a source, the likelier first; raises where no lock is found or several are."""
     marks = list(HOLE_MARK.finditer(source))
-    functions = list(device_functions(source))
+    functions = list(find_device_functions(source))
     if names == (None, None):
         inside = [(m, f) for m in marks for f in functions if f.body <= m.start() < f.end]
         if len(inside) > 1:
-            raise _error_at(source, path, "a second critical section: a lock has one", inside[1][0].start())
+            raise _offset_error(source, path, "a second critical section: a lock has one", inside[1][0].start())
         if inside:
-            yield from _around_hole(source, *inside[0])
+            yield from _fill_hole(source, *inside[0])
             return
         if marks:
-            raise _error_at(source, path, "this critical section stands in no device function", marks[0].start())
+            raise _offset_error(source, path, "this critical section is in no device function", marks[0].start())
     callable_ = [function for function in functions if not function.kernel]
     lines = {function.full_name: source.count("\n", 0, function.start) + 1 for function in callable_}
     acquire, release = choose_pair(
         list(dict.fromkeys(function.full_name for function in callable_)), names, path, source, lines
     )
     by_name = {function.full_name: function for function in callable_}
-    yield from _around_call(source, path, by_name[acquire], by_name[release])
+    yield from _call_pair(source, path, by_name[acquire], by_name[release])
 
 
-def device_functions(source: str) -> Iterator[DeviceFunction]:
+def find_device_functions(source: str) -> Iterator[DeviceFunction]:
     """Every function with a body that runs on a device, in order."""
-    return (function for function in _functions(source) if function.device or function.kernel)
+    return (function for function in _find_functions(source) if function.device or function.kernel)
 
 
-def _functions(source: str) -> Iterator[DeviceFunction]:
+def _find_functions(source: str) -> Iterator[DeviceFunction]:
     text = blank_comments(source)
-    classes = [(match[1], match.end(), _closing(text, match.end())) for match in CLASS.finditer(text)]
+    classes = [(match[1], match.end(), _find_closing_brace(text, match.end())) for match in CLASS.finditer(text)]
     inside = 0  # the end of the function that was found last
     for match in CALLED.finditer(text):
         if match.start() < inside or match[1] in KEYWORDS:
             continue
-        close = _closing_parenthesis(text, match.end())
+        close = _find_closing_parenthesis(text, match.end())
         body = None if close is None else BODY.match(text, close + 1)
         if close is None or body is None:
             continue
-        inside = _closing(text, body.end())
+        inside = _find_closing_brace(text, body.end())
         head = text[max(0, match.start() - LONGEST_HEAD) : match.start()]
         head = re.split(r"[;{}]|^[ \t]*#[^\n]*$|\b(?:public|private|protected)\s*:", head, flags=re.MULTILINE)[-1]
         owner, _, name = match[1].rpartition("::")
         around = [known for known, start, end in classes if start <= match.start() < end]
         yield DeviceFunction(
             name, owner or (around[-1] if around else None),
-            " ".join(word for word in TEMPLATE.sub("", head).split() if word not in WORDS_OF_NO_TYPE),
-            tuple(_parameters(source[match.end() : close], TYPE_NAME.findall(head))),
+            " ".join(word for word in TEMPLATE.sub("", head).split() if word not in NOT_PART_OF_TYPE),
+            tuple(_read_parameters(source[match.end() : close], TYPE_NAME.findall(head))),
             "__device__" in head, "__global__" in head, match.start(1), body.end(), inside,
         )  # fmt: skip
 
 
-def without_host(source: str) -> str:
+def remove_host_code(source: str) -> str:
     """The source without what only a host compiler understands: its headers, and the bodies of its functions."""
     text = HOST_HEADER.sub(lambda match: " " * len(match[0]), source)
-    for function in _functions(source):
+    for function in _find_functions(source):
         if not function.device and not function.kernel:
             empty = re.sub(r"[^\n]", " ", text[function.body : function.end])
             text = text[: function.body] + empty + text[function.end :]
     return text
 
 
-def _closing_parenthesis(text: str, start: int) -> int | None:
+def _find_closing_parenthesis(text: str, start: int) -> int | None:
     depth = 1
     for match in re.compile(r"[()]").finditer(text, start, start + LONGEST_PARAMETERS):
         depth += 1 if match[0] == "(" else -1
@@ -157,7 +157,7 @@ def blank_comments(source: str) -> str:
     return NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
 
 
-def _closing(text: str, start: int) -> int:
+def _find_closing_brace(text: str, start: int) -> int:
     """The offset of the brace that closes what was opened before `start`."""
     depth = 1
     for match in re.compile(r"[{}]").finditer(text, start):
@@ -167,7 +167,7 @@ def _closing(text: str, start: int) -> int:
     return len(text)
 
 
-def _parameters(text: str, types: list[str]) -> Iterator[FunctionParameter]:
+def _read_parameters(text: str, types: list[str]) -> Iterator[FunctionParameter]:
     """The parameters between two parentheses; what a template leaves open is an int."""
     text = re.sub(rf"\b(?:{'|'.join(types)})\b", "int", text) if types else text
     for number, piece in enumerate(re.split(r",(?![^<]*>)", blank_comments(text))):
@@ -182,25 +182,25 @@ def _parameters(text: str, types: list[str]) -> Iterator[FunctionParameter]:
             yield FunctionParameter(f"{match[1].strip()}{array}", match[2])
 
 
-def _around_hole(source: str, mark: re.Match[str], function: DeviceFunction) -> Iterator[Probe]:
+def _fill_hole(source: str, mark: re.Match[str], function: DeviceFunction) -> Iterator[Probe]:
     """One function with a hole: fill it, and call the function."""
     code = HOLE_CODE if "\n" not in mark[0] else HOLE_CODE + "\n" * mark[0].count("\n")
     filled = source[: mark.start()] + code + source[mark.end() :]
-    yield from _kernels(source, filled, [function], mark.start(), mark.end(), hole=False)
+    yield from _make_kernels(source, filled, [function], mark.start(), mark.end(), hole=False)
 
 
-def _around_call(source: str, path: str, acquire: DeviceFunction, release: DeviceFunction) -> Iterator[Probe]:
+def _call_pair(source: str, path: str, acquire: DeviceFunction, release: DeviceFunction) -> Iterator[Probe]:
     if acquire.owner != release.owner:
         problem = f"{acquire.full_name} and {release.full_name} do not belong together"
-        raise _error_at(source, path, problem, release.start, "choose with --lock and --unlock")
-    yield from _kernels(source, source, [acquire, release], acquire.end, release.body, hole=True)
+        raise _offset_error(source, path, problem, release.start, "choose with --lock and --unlock")
+    yield from _make_kernels(source, source, [acquire, release], acquire.end, release.body, hole=True)
 
 
-def _kernels(
+def _make_kernels(
     source: str, filled: str, functions: list[DeviceFunction], entry: int, exit: int, hole: bool
 ) -> Iterator[Probe]:
     """Kernels that call the lock: of an object that is a parameter itself, or that a parameter points to."""
-    filled = without_host(filled)
+    filled = remove_host_code(filled)
     first = functions[0]
     if first.kernel:
         yield Probe(filled, tuple(parameter.name for parameter in first.parameters), entry, exit)
@@ -209,14 +209,15 @@ def _kernels(
         parameters = {OBJECT: object_type} if object_type else {}
         access = "" if not object_type else f"{OBJECT}->" if object_type.endswith("*") else f"{OBJECT}."
         calls = [
-            f"{access}{function.name}({', '.join(_arguments(function, first, parameters))})" for function in functions
+            f"{access}{function.name}({', '.join(_choose_arguments(function, first, parameters))})"
+            for function in functions
         ]
         listed = ", ".join(f"{type} {name}" for name, type in parameters.items())
-        kernel = f'\nextern "C" __global__ void {KERNEL}({listed}) {{ {_body(calls, first, hole)} }}\n'
+        kernel = f'\nextern "C" __global__ void {KERNEL}({listed}) {{ {_write_body(calls, first, hole)} }}\n'
         yield Probe(filled + kernel, tuple("lock" if name == OBJECT else name for name in parameters), entry, exit)
 
 
-def _body(calls: list[str], first: DeviceFunction, hole: bool) -> str:
+def _write_body(calls: list[str], first: DeviceFunction, hole: bool) -> str:
     if not hole:
         return f"{calls[0]};"
     acquire, release = calls
@@ -227,7 +228,7 @@ def _body(calls: list[str], first: DeviceFunction, hole: bool) -> str:
     return f"{acquire}; {HOLE_CODE} {release};"
 
 
-def _arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict[str, str]) -> Iterator[str]:
+def _choose_arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict[str, str]) -> Iterator[str]:
     """What a function is called with: parameters of the kernel, old ones of the same name or type before new ones."""
     later = function is not first
     used: set[str] = set()
@@ -243,6 +244,6 @@ def _arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict
         yield name
 
 
-def _error_at(source: str, path: str, message: str, offset: int, hint: str | None = None) -> InputError:
+def _offset_error(source: str, path: str, message: str, offset: int, hint: str | None = None) -> InputError:
     line = source.count("\n", 0, offset) + 1
     return source_error(path, source, message, line, offset - source.rfind("\n", 0, offset), hint)

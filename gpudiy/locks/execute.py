@@ -85,12 +85,12 @@ class Executor:
                 truth = compare(comparison.comparison, comparison.type, left, right)
                 state.registers[comparison.destination.name] = truth
             case Barrier():
-                raise self.unsupported(position)
+                raise self.unsupported_error(position)
             case Label():
                 pass
         return position + 1
 
-    def unsupported(self, position: int) -> InputError:
+    def unsupported_error(self, position: int) -> InputError:
         """The error for an instruction that a lock cannot have."""
         statement = self.program.statements[position]
         reason = ""
@@ -132,13 +132,13 @@ class Executor:
         elif kind in ("ld", "st") and statement.space in (PtxSpace.PARAM, PtxSpace.LOCAL):
             self._access_private(state, position, opaque)
         elif kind in UNSUPPORTED or kind in ACCESSES:
-            raise self.unsupported(position)
+            raise self.unsupported_error(position)
         elif kind not in NOTHING:
             self._compute_opaque(state, position, opaque)
 
     def _compute_opaque(self, state: WalkState, position: int, opaque: OpaqueInstruction) -> None:
         if not opaque.destinations:
-            raise self.unsupported(position)
+            raise self.unsupported_error(position)
         values = tuple(self.value(state, source, position) for source in opaque.sources)
         multiply_add = MULTIPLY_ADD.match(opaque.opcode)
         result: SymbolicValue = OpaqueValue(position, opaque.opcode, values)
@@ -166,7 +166,7 @@ class Executor:
         sources = tuple(self.value(state, source, position) for source in operands_of(instruction))
         if isinstance(address, SymbolicAddress) and address.variable == LOCAL:
             if not isinstance(instruction, (Load, Store)):
-                raise self.unsupported(position)
+                raise self.unsupported_error(position)
             self._access_local(state, position, address, destination, sources)
             return
         if not isinstance(address, SymbolicAddress):
@@ -223,11 +223,11 @@ class Executor:
         statement = self.program.statements[position]
         address = statement.addresses[0] if len(statement.addresses) == 1 else None
         if address is None or address.base is None or "{" in statement.text:
-            raise self.unsupported(position)
+            raise self.unsupported_error(position)
         destination = opaque.destinations[0] if opaque.destinations else None
         if statement.space is PtxSpace.PARAM:
             if destination is None:
-                raise self.unsupported(position)
+                raise self.unsupported_error(position)
             name, offset = address.base.name, address.offset
             name = self.program.parameters.get(name, name)
             name = f"{name}_{offset}" if offset else name

@@ -96,24 +96,26 @@ def build_lock_tests(
 
 def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
     """Where the lock can live: anywhere, or where its source puts it."""
-    declared = {lock.program.variables[name].space for name in lock.released() if name in lock.program.variables}
+    declared = {
+        lock.program.variables[name].space for name in lock.release_variables() if name in lock.program.variables
+    }
     fixed = [space for space in declared if space is not None]
     return tuple(fixed[:1]) if fixed else tuple(Space)
 
 
 def build_lock_test(case: Case) -> LockTest | None:
     """The test of a case; None if no thread can take the path it asks for."""
-    spaces = _spaces(case)
+    spaces = _choose_spaces(case)
     shared = frozenset(name for name, space in spaces.items() if space is Space.SHARED)
     codes: list[LockThreadCode] = []
     for number, part in enumerate(case.scenario.parts):
         try:
-            codes.append(_code(case, number, part, shared))
+            codes.append(_write_code(case, number, part, shared))
         except Infeasible:
             return None
     held = any(part.role is Role.HOLDER for part in case.scenario.parts)
     start = case.lock.turns[0].held if held else case.lock.turns[0].before
-    expressions = list(_asked(case, codes))
+    expressions = list(_outcome_expressions(case, codes))
     used = {target for code in codes for instruction in code.instructions if (target := _target(instruction))}
     used |= {name for expression in expressions for name in _variables(expression)}
     spaces = {name: space for name, space in spaces.items() if name in used}
@@ -130,38 +132,38 @@ def build_lock_test(case: Case) -> LockTest | None:
     return LockTest(case, test, tuple(tuple(code.lines) for code in codes))
 
 
-def _code(case: Case, number: int, part: Part, shared: frozenset[str]) -> LockThreadCode:
+def _write_code(case: Case, number: int, part: Part, shared: frozenset[str]) -> LockThreadCode:
     last = number == case.threads - 1
     path: LockPath | None = case.lock.retries[case.retry - 1] if case.retry and last else None
-    section = [replace(operation, variable=_data(case.lock, operation.variable)) for operation in part.section]
+    section = [replace(operation, variable=_data_name(case.lock, operation.variable)) for operation in part.section]
     return write_thread_code(
         case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early
     )
 
 
-def _data(lock: Lock, name: str) -> str:
+def _data_name(lock: Lock, name: str) -> str:
     """A name for a variable of the critical section that the lock does not use itself."""
     while name in lock.variables:
         name += "_data"
     return name
 
 
-def _spaces(case: Case) -> dict[str, Space]:
+def _choose_spaces(case: Case) -> dict[str, Space]:
     """The space of every variable: that which the source says, else that of the setting."""
     spaces = {}
     for name in case.lock.variables:
         declared = case.lock.program.variables.get(name)
-        said = None if declared is None else declared.space
-        spaces[name] = said or case.setting.lock
-        if said is Space.SHARED and not case.setting.placement.one_cta:
+        declared_space = None if declared is None else declared.space
+        spaces[name] = declared_space or case.setting.lock
+        if declared_space is Space.SHARED and not case.setting.placement.one_cta:
             spaces[name] = Space.GLOBAL
     for part in case.scenario.parts:
         for operation in part.section:
-            spaces[_data(case.lock, operation.variable)] = case.setting.data
+            spaces[_data_name(case.lock, operation.variable)] = case.setting.data
     return spaces
 
 
-def _asked(case: Case, codes: Sequence[LockThreadCode]) -> Iterator[Expression]:
+def _outcome_expressions(case: Case, codes: Sequence[LockThreadCode]) -> Iterator[Expression]:
     for number, (part, code) in enumerate(zip(case.scenario.parts, codes, strict=True)):
         if part.enters is not None:
             yield code.entered if part.enters else code.stayed_out
@@ -170,10 +172,10 @@ def _asked(case: Case, codes: Sequence[LockThreadCode]) -> Iterator[Expression]:
                 yield Compare(Comparison.EQ, FinalRegister(number, register), Constant(value))
     if case.scenario.finals is not None:
         name, values = case.scenario.finals
-        yield _one_of([_is(_data(case.lock, name), Comparison.EQ, value) for value in values])
+        yield _one_of([_is(_data_name(case.lock, name), Comparison.EQ, value) for value in values])
     if case.scenario.undone:
         after = case.lock.turns[0].after
-        yield _one_of([_is(name, Comparison.NE, after[name]) for name in case.lock.released()])
+        yield _one_of([_is(name, Comparison.NE, after[name]) for name in case.lock.release_variables()])
 
 
 def _target(instruction: Instruction) -> str | None:

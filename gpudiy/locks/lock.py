@@ -45,7 +45,7 @@ class Lock:
         """The lock whose code was changed in a way that leaves what it does alone."""
         return follow_lock(self.name, program, self.turns[0].before)
 
-    def released(self) -> tuple[str, ...]:
+    def release_variables(self) -> tuple[str, ...]:
         """The variables that giving the lock back writes."""
         path = self.direct
         steps = path.steps[path.hole :]
@@ -93,10 +93,10 @@ def _start(walker: Walker, initial: Mapping[str, int] | None, first: LockPath) -
 def _first_turn(walker: Walker, initial: Mapping[str, int] | None) -> LockPath:
     """A thread alone, from memory in which the lock is free."""
     program = walker.program
-    said = {name: v.initial for name, v in program.variables.items() if v.initial is not None}
-    said |= dict(initial or {})
+    known = {name: v.initial for name, v in program.variables.items() if v.initial is not None}
+    known |= dict(initial or {})
     for free in FREE:
-        memory = {**dict.fromkeys(walker.variables, free), **said}
+        memory = {**dict.fromkeys(walker.variables, free), **known}
         run = walker.run(0, memory, {})
         if run is not None:
             return replace(run, given_memory=tuple(memory.items()))

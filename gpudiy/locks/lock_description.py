@@ -60,7 +60,7 @@ class _Reader:
             return
         heading = text.rstrip(":").strip()
         if text.endswith(":") and heading in ("acquire", "release"):
-            self._open(heading, line)
+            self._open_section(heading, line)
         elif self.section:
             self._read_statement(line)
         else:
@@ -74,7 +74,7 @@ class _Reader:
             tuple(self.statements), self.labels, self.path, self.text, self.variables, {**self.keys}
         )  # fmt: skip
 
-    def _open(self, heading: str, line: str) -> None:
+    def _open_section(self, heading: str, line: str) -> None:
         if heading == "acquire" and self.section:
             raise self._error("a second `acquire:` section: a description has one lock", line)
         if heading == "release":
@@ -108,7 +108,7 @@ class _Reader:
     def _read_statement(self, line: str) -> None:
         while (label := LABEL.match(line)) is not None:
             if label[1] in self.labels:
-                raise self._error(f"label {label[1]} is there twice", line, label[1])
+                raise self._error(f"label {label[1]} is defined twice", line, label[1])
             self.labels[label[1]] = len(self.statements)
             line = " " * label.end() + line[label.end() :]
             if not line.strip():

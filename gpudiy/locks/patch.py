@@ -50,7 +50,7 @@ class CannotRewrite(Exception):
 
 def can_rewrite(program: LockProgram, position: int, inserted: bool, strength: Strength) -> bool:
     try:
-        _edits(program, position, inserted, strength)
+        _make_edits(program, position, inserted, strength)
     except CannotRewrite:
         return False
     return True
@@ -60,7 +60,7 @@ def patch_source(program: LockProgram, changes: Sequence[Change]) -> str:
     """The source with the changes made; raises `CannotRewrite`."""
     edits: list[Edit] = []
     for change in changes:
-        edits += _edits(program, change.site.position, change.site.inserted, change.strength)
+        edits += _make_edits(program, change.site.position, change.site.inserted, change.strength)
     source = program.source
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
         source = source[: edit.start] + edit.text + source[edit.end :]
@@ -73,15 +73,15 @@ def write_difference(old: str, new: str, path: str) -> str:
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def _edits(program: LockProgram, position: int, inserted: bool, strength: Strength) -> list[Edit]:
+def _make_edits(program: LockProgram, position: int, inserted: bool, strength: Strength) -> list[Edit]:
     if program.is_cuda:
-        rewrite = _cuda_fence if inserted else _cuda_change
+        rewrite = _insert_cuda_fence if inserted else _change_cuda
     else:
-        rewrite = _ptx_fence if inserted else _ptx_change
+        rewrite = _insert_ptx_fence if inserted else _change_ptx
     return rewrite(program, position, strength)
 
 
-def _ptx_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
+def _insert_ptx_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     """A line of its own before a statement; at the critical section, before or after its mark."""
     hole = program.hole
     at = position
@@ -98,7 +98,7 @@ def _ptx_fence(program: LockProgram, position: int, strength: Strength) -> list[
     return [Edit(start, start, f"{indent}{fence_text(strength)}{end}\n")]
 
 
-def _ptx_change(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
+def _change_ptx(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     statement = program.statements[position]
     if not statement.place.line:
         raise CannotRewrite
@@ -112,21 +112,21 @@ def _ptx_change(program: LockProgram, position: int, strength: Strength) -> list
     return [Edit(start, end.start(), new_text)]
 
 
-def _cuda_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
+def _insert_cuda_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     assert program.ends is not None
     entry, exit = program.ends
     fence = f"{_cuda_fence_text(strength)};"
     if position == program.hole:
-        return [_before(program.source, entry, fence)]
+        return [_insert_before(program.source, entry, fence)]
     if position == program.hole + 1:
-        return [_after(program.source, exit, fence)]
+        return [_insert_after(program.source, exit, fence)]
     statement = program.statements[position]
     if not statement.place.line:
         raise CannotRewrite
     start = _offset(program.source, statement)
     text = blank_comments(program.source)
     if text[:start].rstrip()[-1:] in (";", "{", "}"):
-        return [_before(program.source, start, fence)]
+        return [_insert_before(program.source, start, fence)]
     end = text.find(";", start)
     if end < 0:
         raise CannotRewrite
@@ -141,8 +141,8 @@ def _cuda_fence_text(strength: Strength) -> str:
     return f"__nv_atomic_thread_fence(__NV_ATOMIC_{order}, __NV_THREAD_SCOPE_{SCOPE_NAMES[strength.scope]})"
 
 
-def _before(source: str, offset: int, text: str) -> Edit:
-    """A statement before what stands at an offset: on a line of its own if that begins its line."""
+def _insert_before(source: str, offset: int, text: str) -> Edit:
+    """A statement before what is at an offset: on a line of its own if that begins its line."""
     start = source.rfind("\n", 0, offset) + 1
     indent = source[start:offset]
     if indent.strip():
@@ -151,7 +151,7 @@ def _before(source: str, offset: int, text: str) -> Edit:
     return Edit(start, start, f"{indent}{text}\n")
 
 
-def _after(source: str, offset: int, text: str) -> Edit:
+def _insert_after(source: str, offset: int, text: str) -> Edit:
     """A statement after what ends at an offset: on a line of its own if that ends its line."""
     end = source.find("\n", offset)
     rest = source[offset : end if end >= 0 else len(source)]
@@ -164,20 +164,26 @@ def _after(source: str, offset: int, text: str) -> Edit:
     return Edit(end + 1, end + 1, f"{indent}{text}\n")
 
 
-def _cuda_change(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
+def _change_cuda(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
     statement = program.statements[position]
     if not statement.place.line or statement.place.line > program.source.count("\n") + 1:
         raise CannotRewrite
     start = _offset(program.source, statement)
-    for rewrite in (_inline_assembly, _fence_call, _builtin, _intrinsic, _plain_access):
+    for rewrite in (
+        _change_inline_assembly,
+        _change_fence_call,
+        _change_builtin,
+        _change_intrinsic,
+        _change_plain_access,
+    ):
         edits = rewrite(program.source, start, statement, strength)
         if edits:
             return edits
     raise CannotRewrite
 
 
-def _inline_assembly(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
-    """The opcode stands in the source as it is."""
+def _change_inline_assembly(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+    """The opcode is in the source as it is."""
     opcode = ".".join(statement.opcode)
     found = source.find(opcode, start, start + 400)
     if found < 0 or strength.kind is StrengthKind.ATOMIC:
@@ -185,7 +191,7 @@ def _inline_assembly(source: str, start: int, statement: PtxStatement, strength:
     return [Edit(found, found + len(opcode), ".".join(strengthen(statement, strength).opcode))]
 
 
-def _fence_call(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+def _change_fence_call(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     if statement.opcode[0] not in ("membar", "fence"):
         return []
     found = ANY_FENCE.search(blank_comments(source), start)
@@ -198,13 +204,13 @@ def _operation(statement: PtxStatement) -> str:
     return next((word for word in statement.opcode if word in INTRINSICS), "")
 
 
-def _builtin(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+def _change_builtin(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     """`__nv_atomic_…`: its first order and its scope are arguments."""
     name = BUILTINS.get(_operation(statement))
     if name is None or strength.kind in (StrengthKind.VOLATILE, StrengthKind.ATOMIC) or strength.scope is None:
         return []
     text = blank_comments(source)
-    call = _nearest(text, rf"\b{name}\s*\(", start)
+    call = _find_nearest(text, rf"\b{name}\s*\(", start)
     if call is None:
         return []
     end = text.find(";", call.end())
@@ -218,22 +224,22 @@ def _builtin(source: str, start: int, statement: PtxStatement, strength: Strengt
     ]
 
 
-def _intrinsic(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+def _change_intrinsic(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     """`atomicCAS` and its like have a scope in their names, but no order."""
     name = INTRINSICS.get(_operation(statement))
     if name is None or strength.kind is not StrengthKind.RELAXED or strength.scope not in SUFFIXES:
         return []
-    call = _nearest(blank_comments(source), rf"\b{name}(_block|_system)?(?=\s*\()", start)
+    call = _find_nearest(blank_comments(source), rf"\b{name}(_block|_system)?(?=\s*\()", start)
     return [] if call is None else [Edit(call.start(), call.end(), f"{name}{SUFFIXES[strength.scope]}")]
 
 
-def _nearest(text: str, pattern: str, start: int) -> re.Match[str] | None:
+def _find_nearest(text: str, pattern: str, start: int) -> re.Match[str] | None:
     """The first match from the place on that line information names, within its function."""
     found = re.compile(pattern).search(text, start)
     return found if found is not None and found.start() - start < 600 else None
 
 
-def _plain_access(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
+def _change_plain_access(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
     text = blank_comments(source)
     end = text.find(";", start)
     if end < 0 or statement.opcode[0] not in ("ld", "st"):

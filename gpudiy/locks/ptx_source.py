@@ -24,7 +24,7 @@ from gpudiy.ptx import CodePlace, PtxKernel, PtxModule, PtxStatement, PtxVariabl
 from gpudiy.ptx.declarations import type_bytes
 
 MARK = "gpudiy critical section"
-PROBE_FILE = "lock.cu"  # what the compiler is told that the source is called
+PROBE_FILE = "lock.cu"  # the name of the source for the compiler
 HOLE_COMMENT = re.compile(r"//[^\n]*\bcritical section\b[^\n]*|/\*[^*]*\bcritical section\b[^*]*\*/", re.IGNORECASE)
 END_OF_ACQUIRE = "%hole"  # a label
 WORD = re.compile(r"(?<![\w.])[%$]?[A-Za-z_][\w$.]*")

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpudiy.errors import InputError
-from gpudiy.locks.cuda_source import KERNEL, Probe, probes
+from gpudiy.locks.cuda_source import KERNEL, Probe, make_probes
 from gpudiy.locks.lock_program import LockProgram, hole_statement, is_hole, source_error
 from gpudiy.locks.names import Pair
 from gpudiy.locks.ptx_source import PROBE_FILE, compiled_program
 from gpudiy.ptx import CodePlace
 
 ARCHITECTURE = "sm_75"  # the oldest that today's compiler knows; what it makes of a lock is older still
-COMPLAINT = re.compile(r"^[^\n(]*\((\d+)\): (?:catastrophic )?error[^:\n]*: ([^\n]*)", re.MULTILINE)
-OTHER_COMPLAINT = re.compile(r"error[^:\n]*: ([^\n]*)")
+ERROR_WITH_LINE = re.compile(r"^[^\n(]*\((\d+)\): (?:catastrophic )?error[^:\n]*: ([^\n]*)", re.MULTILINE)
+OTHER_ERROR = re.compile(r"error[^:\n]*: ([^\n]*)")
 
 
 def read_cuda(
@@ -25,11 +25,11 @@ def read_cuda(
     from gpudiy.harness.nvrtc import CompileError
 
     problem: InputError | None = None
-    for probe in probes(source, path, names):
+    for probe in make_probes(source, path, names):
         try:
             ptx = _compile(probe, architecture, tuple(includes))
         except CompileError as error:
-            problem = problem or _complaint(error.log, source, path)
+            problem = problem or _compiler_error(error.log, source, path)
             continue
         program = compiled_program(ptx, path, source, probe.parameters, KERNEL if KERNEL in probe.text else None)
         holes = [index for index, statement in enumerate(program.statements) if is_hole(statement)]
@@ -46,7 +46,7 @@ def read_cuda(
 
 
 def _place_hole(program: LockProgram, probe: Probe, source: str) -> LockProgram:
-    """The hole stands where a person put it, not where the kernel that calls the lock has it."""
+    """The hole is where a person put it, not where the kernel that calls the lock has it."""
     line = source.count("\n", 0, probe.entry) + 1
     column = probe.entry - source.rfind("\n", 0, probe.entry)
     named = program.exchange(program.hole, hole_statement(CodePlace(line, column)))
@@ -61,10 +61,10 @@ def _compile(probe: Probe, architecture: str, includes: tuple[str, ...]) -> str:
     return compiler.compile(probe.text, architecture, Product.PTX, options, PROBE_FILE).decode()
 
 
-def _complaint(log: str, source: str, path: str) -> InputError:
-    match = COMPLAINT.search(log)
+def _compiler_error(log: str, source: str, path: str) -> InputError:
+    match = ERROR_WITH_LINE.search(log)
     if match is None:
-        other = OTHER_COMPLAINT.search(log)
+        other = OTHER_ERROR.search(log)
         return InputError(f"the compiler refuses it: {other[1] if other else log.strip()}", path=path)
     line = int(match[1])
     text = source.split("\n")[line - 1] if line <= source.count("\n") + 1 else ""

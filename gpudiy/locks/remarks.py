@@ -13,6 +13,8 @@ from gpudiy.locks.path import AccessStep, DecisionStep, LockPath
 
 
 class RemarkKind(StrEnum):
+    """What a remark is about."""
+
     HANGS_WARP = "hangs-warp"
     NOT_RELEASED = "not-released"
     NOT_ENTERED = "not-entered"
@@ -21,16 +23,19 @@ class RemarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
+    """Something about a lock that a person should know."""
+
     kind: RemarkKind
     line: int
     text: str
 
 
 def find_remarks(lock: Lock) -> list[Remark]:
-    return [*_hanging(lock), *_unreleased(lock), *_unentered(lock), *_plain_release(lock)]
+    """All remarks on a lock."""
+    return [*_find_hanging(lock), *_find_unreleased(lock), *_find_unentered(lock), *_find_plain_release(lock)]
 
 
-def _hanging(lock: Lock) -> Iterator[Remark]:
+def _find_hanging(lock: Lock) -> Iterator[Remark]:
     """Without independent thread scheduling a warp goes on together: who waits outside the critical section for
     threads of its own warp keeps them from ever leaving it.
     """
@@ -48,8 +53,8 @@ def _hanging(lock: Lock) -> Iterator[Remark]:
             return
 
 
-def _unreleased(lock: Lock) -> Iterator[Remark]:
-    written = lock.released()
+def _find_unreleased(lock: Lock) -> Iterator[Remark]:
+    written = lock.release_variables()
     for path in lock.paths:
         if not path.entered:
             continue
@@ -64,7 +69,7 @@ def _unreleased(lock: Lock) -> Iterator[Remark]:
         return
 
 
-def _unentered(lock: Lock) -> Iterator[Remark]:
+def _find_unentered(lock: Lock) -> Iterator[Remark]:
     path: LockPath | None = next((path for path in lock.paths if not path.entered), None)
     if path is not None:
         decisions = [step for step in path.steps if isinstance(step, DecisionStep)]
@@ -72,7 +77,7 @@ def _unentered(lock: Lock) -> Iterator[Remark]:
         yield Remark(RemarkKind.NOT_ENTERED, _line(lock, position), "a thread may leave without having been inside")
 
 
-def _plain_release(lock: Lock) -> Iterator[Remark]:
+def _find_plain_release(lock: Lock) -> Iterator[Remark]:
     """PTX does not guarantee atomicity of atomics with respect to plain stores."""
     atomics = {
         step.variable for path in lock.paths for step in path.steps

@@ -1,8 +1,8 @@
 """The weakest changes to a lock that make all questions answered `forbidden`.
 
-Fences can stand at either end of the critical section and before the access that gives the lock back; every access of
-the lock and every fence it has can be made stronger. Combinations are tried from the cheapest on; what is weaker than
-a refuted one is not tried, what is stronger than a good one is not minimal.
+Fences can be added at either end of the critical section and before the access that gives the lock back; every access
+of the lock and every fence it has can be made stronger. Combinations are tried from the cheapest on; one that is weaker
+than a refuted one is not tried, one that is stronger than a good one is not minimal.
 """
 
 from __future__ import annotations
@@ -92,18 +92,18 @@ class Repairer:
     order: list[tuple[int, int]] = field(default_factory=list)  # case and model, the one that refuted last in front
 
     def __post_init__(self) -> None:
-        asked = self._cases(self.lock)
+        asked = self._list_cases(self.lock)
         small_first = sorted(range(len(asked)), key=lambda number: asked[number].threads)
         self.order = [(number, index) for number in small_first for index in range(len(self.models))]
 
     def find_repairs(self, most: int = MOST_REPAIRS) -> list[LockRepair]:
         """The cheapest minimal repairs; one without changes if nothing is wrong, none if nothing helps."""
-        sites = list(self.sites())
+        sites = list(self.find_sites())
         nothing: Choice = (None,) * len(sites)
         if self.holds(self.lock):
             return [LockRepair((), self.lock)]
         good: list[Choice] = []
-        bad = [self._raised(sites, nothing)]
+        bad = [self._raise_choice(sites, nothing)]
         for chosen in self.watch(_by_cost(sites)):
             if len(good) == most:
                 break
@@ -111,15 +111,15 @@ class Repairer:
                 continue
             if any(_includes(known, chosen) for known in reversed(bad)):
                 continue
-            if self._good(sites, chosen):
+            if self._is_good(sites, chosen):
                 good.append(chosen)
             else:
-                bad.append(self._raised(sites, chosen))
+                bad.append(self._raise_choice(sites, chosen))
         return [self._repair(sites, chosen) for chosen in good]
 
     def find_unsupported(self) -> str | None:
         """Why a model gives the lock no meaning, if one does not: then there is nothing to mend by it."""
-        for case in self._cases(self.lock):
+        for case in self._list_cases(self.lock):
             made = build_lock_test(case)
             for model in self.models:
                 verdict = None if made is None else self._verdict(made.test, model)
@@ -127,33 +127,35 @@ class Repairer:
                     return verdict.reason
         return None
 
-    def smaller(self, repair: LockRepair) -> Iterator[Lock]:
+    def list_weaker(self, repair: LockRepair) -> Iterator[Lock]:
         """The locks of all changes that are one step weaker than a repair."""
         for index, change in enumerate(repair.changes):
             others = [*repair.changes[:index], *repair.changes[index + 1 :]]
             weaker = [o for o in change.site.options if change.strength.includes(o) and o != change.strength]
-            yield from self._locks(others, [None, *weaker], change.site)
+            yield from self._list_locks(others, [None, *weaker], change.site)
 
     def holds(self, lock: Lock) -> bool:
         """Whether all models forbid every outcome in question."""
-        asked = self._cases(lock)
+        asked = self._list_cases(lock)
         known = {number for number, _ in self.order}
         new = [number for number in range(len(asked)) if number not in known]
         for place in [*self.order, *((number, index) for number in new for index in range(len(self.models)))]:
             number, index = place
-            if number < len(asked) and not self._forbidden(asked[number], self.models[index]):
+            if number < len(asked) and not self._is_forbidden(asked[number], self.models[index]):
                 if place in self.order:
                     self.order.remove(place)
                     self.order.insert(0, place)
                 return False
         return True
 
-    def sites(self) -> Iterator[RepairSite]:
+    def find_sites(self) -> Iterator[RepairSite]:
         """Every place of the lock that can be made stronger, as far as the models and the source have words for it."""
         program, path = self.lock.program, self.lock.direct
         hole = program.hole
-        for position in dict.fromkeys((hole, hole + 1, *self._before_release())):
-            options = self._able(position, True, [Strength(k, s) for k in self._fences() for s in SCOPES])
+        for position in dict.fromkeys((hole, hole + 1, *self._find_before_release())):
+            options = self._keep_rewritable(
+                position, True, [Strength(k, s) for k in self._fence_kinds() for s in SCOPES]
+            )
             if options:
                 yield RepairSite(position, True, None, options)
         states = self._state_variables()
@@ -162,24 +164,26 @@ class Repairer:
                 isinstance(step, AccessStep) and step.variable in states
             ):
                 now = strength_of(program.statements[step.position])
-                stronger = [s for s in self._candidates(step) if s.includes(now) and s != now and not now.includes(s)]
-                options = self._able(step.position, False, stronger)
+                stronger = [
+                    s for s in self._list_candidates(step) if s.includes(now) and s != now and not now.includes(s)
+                ]
+                options = self._keep_rewritable(step.position, False, stronger)
                 if options:
                     yield RepairSite(step.position, False, now, options)
 
-    def _able(self, position: int, inserted: bool, strengths: list[Strength]) -> tuple[Strength, ...]:
+    def _keep_rewritable(self, position: int, inserted: bool, strengths: list[Strength]) -> tuple[Strength, ...]:
         able = [s for s in strengths if can_rewrite(self.lock.program, position, inserted, s)]
         return tuple(sorted(able, key=lambda strength: strength.cost))
 
     def _state_variables(self) -> frozenset[str]:
-        """The variables that the lock itself changes: the others only tell it something."""
+        """The variables that the lock itself changes: the others only inform it."""
         return frozenset(
             step.variable for path in self.lock.paths for step in path.steps
             if isinstance(step, AccessStep) and step.writes
         )  # fmt: skip
 
-    def _before_release(self) -> list[int]:
-        released, path = self.lock.released(), self.lock.direct
+    def _find_before_release(self) -> list[int]:
+        released, path = self.lock.release_variables(), self.lock.direct
         accesses = [step for step in path.steps[path.hole :] if isinstance(step, AccessStep)]
         writes = [s.position for s in accesses if s.writes and s.variable in released]
         return writes[-1:] if len(accesses) > 1 else []
@@ -189,15 +193,15 @@ class Repairer:
         """Whether all models know orders and scopes of accesses."""
         return all("ACQ" in model.inputs and "scoped" in model.inputs for model in self.models)
 
-    def _fences(self) -> tuple[StrengthKind, ...]:
+    def _fence_kinds(self) -> tuple[StrengthKind, ...]:
         if not self._modern:
             return (StrengthKind.MEMBAR,)
         return (StrengthKind.FENCE_ACQ_REL, StrengthKind.MEMBAR if self.lock.program.is_cuda else StrengthKind.FENCE_SC)
 
-    def _candidates(self, step: AccessStep | FenceStep) -> Iterator[Strength]:
+    def _list_candidates(self, step: AccessStep | FenceStep) -> Iterator[Strength]:
         if isinstance(step, FenceStep):
             now = strength_of(self.lock.program.statements[step.position])
-            yield from (Strength(kind, scope) for kind in {now.kind, *self._fences()} for scope in SCOPES)
+            yield from (Strength(kind, scope) for kind in {now.kind, *self._fence_kinds()} for scope in SCOPES)
             return
         atomic = isinstance(step.instruction, (Atomic, Reduce))
         kinds = _kinds_of(step) if self._modern else (StrengthKind.RELAXED,) if atomic else ()
@@ -206,7 +210,7 @@ class Repairer:
             yield Strength(StrengthKind.VOLATILE, SCOPES[-1])
             yield from (Strength(StrengthKind.ATOMIC, scope) for scope in SCOPES)
 
-    def _raised(self, sites: Sequence[RepairSite], chosen: Choice) -> Choice:
+    def _raise_choice(self, sites: Sequence[RepairSite], chosen: Choice) -> Choice:
         """A bad choice made as strong as it can be while the same test refutes it, site by site: it rules out more."""
         number, index = self.order[0]
         for place, site in enumerate(sites):
@@ -215,12 +219,14 @@ class Repairer:
                 if option == now or (now is not None and not option.includes(now)):
                     continue
                 raised = (*chosen[:place], option, *chosen[place + 1 :])
-                if not self._forbidden(self._cases(self._repair(sites, raised).lock)[number], self.models[index]):
+                if not self._is_forbidden(
+                    self._list_cases(self._repair(sites, raised).lock)[number], self.models[index]
+                ):
                     chosen = raised
                     break
         return chosen
 
-    def _good(self, sites: Sequence[RepairSite], chosen: Sequence[Strength | None]) -> bool:
+    def _is_good(self, sites: Sequence[RepairSite], chosen: Sequence[Strength | None]) -> bool:
         try:
             return self.holds(self._repair(sites, chosen).lock)
         except InputError:
@@ -228,13 +234,15 @@ class Repairer:
 
     def _repair(self, sites: Sequence[RepairSite], chosen: Sequence[Strength | None]) -> LockRepair:
         changes = tuple(Change(site, s) for site, s in zip(sites, chosen, strict=True) if s is not None)
-        return LockRepair(changes, self._changed(changes))
+        return LockRepair(changes, self._change_lock(changes))
 
-    def _locks(self, others: Sequence[Change], strengths: list[Strength | None], site: RepairSite) -> Iterator[Lock]:
+    def _list_locks(
+        self, others: Sequence[Change], strengths: list[Strength | None], site: RepairSite
+    ) -> Iterator[Lock]:
         for strength in strengths:
-            yield self._changed([*others, *([] if strength is None else [Change(site, strength)])])
+            yield self._change_lock([*others, *([] if strength is None else [Change(site, strength)])])
 
-    def _changed(self, changes: Sequence[Change]) -> Lock:
+    def _change_lock(self, changes: Sequence[Change]) -> Lock:
         program = self.lock.program
         for change in sorted(changes, key=lambda c: (c.site.position, not c.site.inserted), reverse=True):
             position = change.site.position
@@ -245,7 +253,7 @@ class Repairer:
                 program = program.exchange(position, strengthen(program.statements[position], change.strength))
         return self.lock.change(program)
 
-    def _cases(self, lock: Lock) -> list[Case]:
+    def _list_cases(self, lock: Lock) -> list[Case]:
         """One of all cases that are the same to these models."""
         looked_at = any(LOOKED_AT & model.inputs.keys() for model in self.models)
         found: dict[tuple[object, ...], Case] = {}
@@ -254,7 +262,7 @@ class Repairer:
             found.setdefault((plain.scenario, plain.setting, plain.retry), plain)
         return list(found.values())
 
-    def _forbidden(self, case: Case, model: Model) -> bool:
+    def _is_forbidden(self, case: Case, model: Model) -> bool:
         made = build_lock_test(case)
         return made is None or self._verdict(made.test, model).forbidden
 

@@ -94,7 +94,7 @@ class LockThreadCode:
 
     @property
     def entered(self) -> Expression:
-        """That the thread is inside, or was: what it read from the lock tells, or the register that says so."""
+        """That the thread is inside, or was: by what it read from the lock, or by the register that marks it."""
         if len(self.tests) == 1 and self.tests[0] is not None:
             name, value = self.tests[0]
             return Compare(Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
@@ -245,9 +245,9 @@ class _Writer:
             case ComputedValue():
                 return self._compute(value, step)
             case SymbolicAddress() | GivenNumber() | ComparedValues() | JoinedPredicates() | OpaqueValue():
-                raise self._unsupported(value, step)
+                raise self._unsupported_error(value, step)
 
-    def _unsupported(self, value: SymbolicValue, step: AccessStep | DecisionStep) -> InputError:
+    def _unsupported_error(self, value: SymbolicValue, step: AccessStep | DecisionStep) -> InputError:
         opaque = find_opaque(value)
         program = self.lock.program
         if opaque is not None:
@@ -281,7 +281,7 @@ class _Writer:
 
 
 def given_number(name: str, given: Mapping[str, int], thread: int) -> int:
-    """What a thread is given where nobody chose: its own number for what tells threads apart, else 0."""
+    """What a thread is given where nobody chose: its own number for what differs between threads, else 0."""
     if name in given:
         return given[name]
     return thread if name in ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid") else 0

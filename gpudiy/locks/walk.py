@@ -106,7 +106,7 @@ class Walker:
             yield from self._select(state, position, instruction)
             return
         if statement.guard is None:
-            yield from self._go(state, self.executor.execute(state, position))
+            yield from self._go_to(state, self.executor.execute(state, position))
             return
         name = statement.guard.predicate.name
         if name not in state.registers:
@@ -116,16 +116,16 @@ class Walker:
         branches = isinstance(instruction, Branch) or ends_thread(statement)
         end = self.flow.join(position) if branches else position + 1
         for way, taken in self._decide_predicate(state, predicate, position, end):
-            yield from self._go(way, self.executor.execute(way, position) if taken else position + 1)
+            yield from self._go_to(way, self.executor.execute(way, position) if taken else position + 1)
 
     def _select(self, state: WalkState, position: int, choice: Alu) -> Iterator[WalkState]:
         """A choice between two values: whatever comes after it may depend on it."""
         one, other, predicate = (self.executor.value(state, source, position) for source in choice.sources)
         for way, taken in self._decide_predicate(state, predicate, position, self.flow.end):
             way.registers[choice.destination.name] = one if taken else other
-            yield from self._go(way, position + 1)
+            yield from self._go_to(way, position + 1)
 
-    def _go(self, state: WalkState, target: int) -> Iterator[WalkState]:
+    def _go_to(self, state: WalkState, target: int) -> Iterator[WalkState]:
         if (state.position, target) in self.flow.back_edges and state.memory is None:
             state.rounds += 1
             if state.rounds > MOST_ROUNDS + (self.program.hole in state.trace):
@@ -136,7 +136,7 @@ class Walker:
     def _decide_predicate(
         self, state: WalkState, predicate: SymbolicValue, position: int, end: int
     ) -> Iterator[tuple[WalkState, bool]]:
-        """The ways on: with the predicate true, with it false, or the one that what is known leaves."""
+        """The ways on: with the predicate true, with it false, or only one of them if the predicate is known."""
         predicate = rebuild(predicate, lambda leaf: self.executor.known_leaf(state, leaf))
         if isinstance(predicate, Number):
             yield state, bool(predicate.value)
@@ -151,14 +151,14 @@ class Walker:
             return
         opaque = find_opaque(predicate)
         if opaque is not None or not isinstance(predicate, ComparedValues):
-            raise self.executor.unsupported(opaque.position if opaque is not None else position)
-        known = self._truth(state, predicate)
+            raise self.executor.unsupported_error(opaque.position if opaque is not None else position)
+        known = self._known_truth(state, predicate)
         for truth in (True, False) if known is None else (known,):
             way = state.copy() if known is None and truth else state
             self._assume(way, predicate if truth else predicate.opposite(), position, end)
             yield way, truth
 
-    def _truth(self, state: WalkState, predicate: ComparedValues) -> bool | None:
+    def _known_truth(self, state: WalkState, predicate: ComparedValues) -> bool | None:
         if predicate in state.facts:
             return True
         if predicate.opposite() in state.facts:
@@ -177,10 +177,10 @@ class Walker:
         if equal and isinstance(true.left, ReadValue) and not isinstance(true.right, ReadValue):
             state.known.setdefault(true.left, true.right)
         if state.memory is not None:
-            self._choose(state, true)
+            self._choose_number(state, true)
         state.regions.append((end, at))
 
-    def _choose(self, state: WalkState, true: ComparedValues) -> None:
+    def _choose_number(self, state: WalkState, true: ComparedValues) -> None:
         """Give the thread a number that makes a comparison true."""
         for side, other in ((true.left, true.right), (true.right, true.left)):
             if isinstance(side, GivenNumber) and isinstance(other, Number):

@@ -87,7 +87,7 @@ def draw_witness(found: LockWitness) -> Picture:
 
 
 def list_events(found: LockWitness) -> list[str]:
-    """The events of an execution, thread by thread, with what they read and where they stand."""
+    """The events of an execution, thread by thread, with what they read and their source lines."""
     rows = [
         (f"P{event.thread}", label_of(event), instruction_text(event.instruction), f"line {line}" if line else "inside")
         for event, line in found.events

@@ -19,13 +19,13 @@ PIECE = re.compile(rf"{NAME}|(?<![\w.])[-+]?\d\w*(?!\w*\.\d)")
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class OperandGroup:
     """Several operands that stand where one could: a vector, a pair, the parts of a texture access, arguments."""
 
     parts: tuple[Operand, ...]
 
 
-ReadOperand = Register | Immediate | Variable | PtxAddress | Group
+ReadOperand = Register | Immediate | Variable | PtxAddress | OperandGroup
 
 
 def split_operands(text: str) -> list[str]:
@@ -58,23 +58,23 @@ class OperandReader:
 
     def _read(self, text: str) -> ReadOperand:
         if PLAIN_NAME.match(text):
-            return self._named(text)
+            return self._resolve_name(text)
         number = read_number(text)
         if number is not None:
             return Immediate(number)
         address = ADDRESS.match(text)
         if address is not None:
             return self._address(address)
-        return Group(tuple(self._parts(text)))
+        return OperandGroup(tuple(self._parts(text)))
 
     def _address(self, match: re.Match[str]) -> ReadOperand:
         base, sign, distance = match.groups()
         offset = 0 if distance is None else read_number(distance)
         start = read_number(base)
         if offset is None:
-            return Group((self._named(base),))
+            return OperandGroup((self._resolve_name(base),))
         offset = -offset if sign == "-" else offset
-        return PtxAddress(None, start + offset) if start is not None else PtxAddress(self._named(base), offset)
+        return PtxAddress(None, start + offset) if start is not None else PtxAddress(self._resolve_name(base), offset)
 
     def _parts(self, text: str) -> Iterator[Operand]:
         for piece in PIECE.findall(text):
@@ -82,9 +82,9 @@ class OperandReader:
             if number is not None:
                 yield Immediate(number)
             elif piece != "_" and PLAIN_NAME.match(piece):
-                yield self._named(piece)
+                yield self._resolve_name(piece)
 
-    def _named(self, name: str) -> Register | Variable:
+    def _resolve_name(self, name: str) -> Register | Variable:
         return Register(name) if name[0] == "%" or name in self.registers else Variable(name)
 
 

@@ -31,7 +31,7 @@ from gpudiy.litmus.instruction import (
     Variable,
 )
 from gpudiy.litmus.opcode import build_instruction
-from gpudiy.ptx.operands import Group, OperandReader, ReadOperand, split_operands
+from gpudiy.ptx.operands import OperandGroup, OperandReader, ReadOperand, split_operands
 from gpudiy.ptx.statement import GUARD, CodePlace, OpaqueInstruction, PtxAddress, PtxStatement
 
 BITS_ONLY = ("ld", "st", "mov", "selp")  # move floats as bits
@@ -81,7 +81,7 @@ def _kind(operand: ReadOperand) -> str:
             return "R"
         case PtxAddress(base=Variable()):
             return "V"
-        case PtxAddress() | Group():
+        case PtxAddress() | OperandGroup():
             return "x"
 
 
@@ -139,7 +139,7 @@ def _opaque(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None, r
     words = opcode.split(".")
     writes = words[0] not in WITHOUT_RESULT and tuple(words[:2]) not in WITHOUT_RESULT_FORMS
     if words[0] == "call":
-        writes = bool(operands) and isinstance(operands[0], Group)
+        writes = bool(operands) and isinstance(operands[0], OperandGroup)
     first = _plain(operands[0]) if operands and writes else ()
     destinations = tuple(operand for operand in first if not isinstance(operand, Immediate))
     sources = [value for operand in operands[1 if writes else 0 :] for value in _plain(operand)]
@@ -148,7 +148,7 @@ def _opaque(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None, r
 
 def _plain(operand: ReadOperand) -> tuple[Operand, ...]:
     match operand:
-        case Group(parts=parts):
+        case OperandGroup(parts=parts):
             return parts
         case PtxAddress(base=base):
             return () if base is None else (base,)

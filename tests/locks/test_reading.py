@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpudiy.errors import InputError
-from gpudiy.locks.cuda_source import device_functions
+from gpudiy.locks.cuda_source import find_device_functions
 from gpudiy.locks.generation import build_lock_test, list_cases
 from gpudiy.locks.judge import LockJudge
 from gpudiy.locks.lock import Lock
@@ -137,7 +137,7 @@ def test_a_lock_in_shared_memory_is_asked_about_one_cta() -> None:
         (PAIR.replace("atomicExch(m, 0);", ""), "mine.cu:1:78: ", "this lock is not given back"),
         (PAIR.replace("while (", "while ("[:-1], 1), "mine.cu:1:1: ", "the compiler says: "),
         ("#include <nowhere.h>\n" + PAIR, "mine.cu:1:1: ", "-I FOLDER"),
-        ("// critical section\n" + PAIR, "mine.cu:1:1: ", "stands in no device function"),
+        ("// critical section\n" + PAIR, "mine.cu:1:1: ", "is in no device function"),
         ("__device__ void f() {\n// critical section\n// critical section\n}", "mine.cu:3:1: ", "a second critical"),
     ],
 )  # fmt: skip
@@ -191,7 +191,7 @@ def test_functions_can_be_named() -> None:
 
 
 def test_a_huge_file_is_looked_through_in_no_time() -> None:
-    assert list(device_functions("a " * 200_000 + "((" * 50_000 + "x::" * 50_000)) == []
+    assert list(find_device_functions("a " * 200_000 + "((" * 50_000 + "x::" * 50_000)) == []
 
 
 @needs_compiler

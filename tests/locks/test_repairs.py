@@ -54,7 +54,7 @@ def test_repairs_mend_and_nothing_weaker_does(name: str, models: str) -> None:
     assert strength(repairs[0].lock) <= strength(known(published)) + 23 * name.startswith("he-yu")
     for repair in repairs:
         assert repair.changes
-        assert not any(repairer.holds(weaker) for weaker in repairer.smaller(repair))
+        assert not any(repairer.holds(weaker) for weaker in repairer.list_weaker(repair))
         mended = read_lock(patch_source(known(name).program, repair.changes), known(name).program.path)
         assert {f.verdict.answer for f in LockJudge(tuple(models.split(","))).judge(mended)} == {Answer.FORBIDDEN}
 
