@@ -23,7 +23,7 @@ from gpudiy.logs.chips import logs_of
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.comparison import compare_pair
 from gpudiy.logs.evidence import UNUSED, gather
-from gpudiy.logs.reading import load
+from gpudiy.logs.reading import load_log
 from gpudiy.logs.summary import summarise
 from gpudiy.logs.writing import write_log
 
@@ -46,7 +46,7 @@ def main() -> None:
 def compared(logs: list[Path]) -> None:
     packed = [log.with_suffix(".parquet") for log in logs]
     for log, file in zip(logs, packed, strict=True):
-        write_log(load(log).columns, str(file))
+        write_log(load_log(log).columns, str(file))
     ours_with([str(log) for log in packed])  # what is imported once is not measured
     baseline, expected = timed(lambda: line_by_line(logs))
     text, found = timed(lambda: ours_with([str(log) for log in logs]))
@@ -102,7 +102,7 @@ def straightforward(log: Path) -> dict[str, dict[str, Any]]:
 
 
 def ours_with(paths: list[str]) -> tuple[int, int, int]:
-    log = load(paths, UNUSED)
+    log = load_log(paths, UNUSED)
     pair = compare_pair(gather(log.columns, logs_of(log.columns)), 0, 1)
     return pair.both, len(pair.weaker), len(pair.stronger)
 
@@ -197,8 +197,8 @@ def process(logs: list[str]) -> float:
 
 def peak(log: Path | None) -> float:
     """The most memory, in MB, of a process that reads a log; without one, of a process that only starts."""
-    code = "import sys\nfrom gpudiy.logs.reading import load\n"
-    code += "log = load(sys.argv[1]) if len(sys.argv) > 1 else None\n"
+    code = "import sys\nfrom gpudiy.logs.reading import load_log\n"
+    code += "log = load_log(sys.argv[1]) if len(sys.argv) > 1 else None\n"
     code += "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     words = [sys.executable, "-c", code] + ([] if log is None else [str(log)])
     return int(subprocess.run(words, capture_output=True, text=True, check=True).stdout) / 1024

@@ -22,7 +22,7 @@ from gpudiy.logs.columns import Columns
 from gpudiy.logs.conformance import Conformance, conform
 from gpudiy.logs.html_report.report import HtmlReport, Watch, make_report
 from gpudiy.logs.record import Ending, Record
-from gpudiy.logs.tables.tally import Combination, observations
+from gpudiy.logs.tables.tally import observe
 from gpudiy.models.library import load_model
 
 Execute = Callable[[Sequence[Unit]], Iterator[tuple[Unit, Record]]]
@@ -127,7 +127,7 @@ class Campaign:
 
     def report(self, jobs: int = 2, watch: Watch = lambda judgements, total: judgements) -> HtmlReport:
         """Write the page of the records so far as `report.html` in the directory of the campaign."""
-        found = observations(Columns.of(finished_records(self.plan)), Combination.SUM)
+        found = observe(Columns.of(finished_records(self.plan)))
         report = make_report(found, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
         write_whole(self.report_path, report.text)
         return report

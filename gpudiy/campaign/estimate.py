@@ -13,7 +13,7 @@ from gpudiy.campaign.unit import Unit
 from gpudiy.devices.runner import Runner
 from gpudiy.devices.worker import WorkerFailure
 from gpudiy.errors import InputError
-from gpudiy.logs.decision import EVIDENCE
+from gpudiy.logs.record import EVIDENCE
 
 PROBES = 5  # units that are run to see how long one takes
 PROBE_ITERATIONS = 20_000

@@ -9,8 +9,8 @@ from gpudiy.campaign.plan import Plan
 from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.campaign.unit import ROUND, Unit, groups
 from gpudiy.harness.incantation_text import IncantationBook
-from gpudiy.logs.decision import EVIDENCE, count_sightings
-from gpudiy.logs.record import Record
+from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.record import EVIDENCE, Record
 from gpudiy.models.verdict import Answer
 
 Verdicts = Mapping[str, Mapping[str, Answer]]  # by hash of the test, then by model

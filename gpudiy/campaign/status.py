@@ -11,8 +11,8 @@ from gpudiy.campaign.records import finished_records
 from gpudiy.campaign.schedule import Knowledge
 from gpudiy.campaign.unit import ROUND, unit_key
 from gpudiy.campaign.verdicts import verdict_table
-from gpudiy.logs.decision import EVIDENCE, count_sightings
-from gpudiy.logs.record import Record
+from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.record import EVIDENCE, Record
 
 RECENT = 500  # records of a device whose time tells how long the next ones take
 

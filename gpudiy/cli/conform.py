@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from gpudiy.cli.argument_types import positive, seconds
-from gpudiy.cli.log_input import LOG_HELP, load_logs, report_messages
+from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
 from gpudiy.cli.progress import progress, say
 from gpudiy.errors import counted
 
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
     found = conform(
         log.columns, model, tests, arguments.limit, lambda groups: progress(groups, "tests judged", arguments.quiet)
     )
-    report_messages([f"note: {clash}" for clash in found.clashes], "clashes")
+    report_clashes(found.clashes)
     if arguments.json:
         print(json.dumps(_as_json(found, model.name, [problem.as_json() for problem in log.problems]), indent=2))
     else:

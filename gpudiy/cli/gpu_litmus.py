@@ -58,8 +58,8 @@ def _run(arguments: Namespace) -> int:
     from gpudiy.cli.progress import RunProgress
     from gpudiy.devices.opening import check_kind, list_devices
     from gpudiy.devices.runner import Runner
-    from gpudiy.logs.decision import EVIDENCE
     from gpudiy.logs.growing_log import GrowingLog
+    from gpudiy.logs.record import EVIDENCE
     from gpudiy.logs.text_writer import print_text
 
     arguments.iterations = arguments.size * arguments.runs

@@ -13,7 +13,7 @@ from gpudiy.files import read_text
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
-    from gpudiy.logs.problem import LogProblem
+    from gpudiy.logs.log import LogProblem
     from gpudiy.logs.record import Record
 
 
@@ -49,7 +49,7 @@ def summary(given: Namespace) -> int:
 
     problems: list[LogProblem] = []
     lines = summarise(given.logs, problems)
-    report_messages([str(problem) for problem in problems], "problems")
+    report_messages(problems, "problems")
     width = max([len(line.chip) for line in lines] + [4])
     titles = f"{'records':>11}  {'tests':>9}  {'weak seen':>9}  {'iterations':>18}  {'sightings':>15}  apart"
     print(f"{'chip':<{width}}  {titles}")
@@ -91,42 +91,42 @@ def _write(columns: Columns, given: Namespace) -> int:
 
 
 def sort(given: Namespace) -> int:
-    from gpudiy.logs.operations import sorted_log
+    from gpudiy.logs.operations import sort_records
 
-    return _write_records(sorted_log(_records(given), given.by), given)
+    return _write_records(sort_records(_records(given), given.by), given)
 
 
 def sum_up(given: Namespace) -> int:
-    from gpudiy.logs.operations import summed
+    from gpudiy.logs.operations import sum_records
 
-    return _write_records(summed(_records(given), given.by_incantation), given)
+    return _write_records(sum_records(_records(given), given.by_incantation), given)
 
 
 def average(given: Namespace) -> int:
-    from gpudiy.logs.operations import averaged
+    from gpudiy.logs.operations import average_records
 
-    return _write_records(averaged(_records(given), given.by_incantation), given)
+    return _write_records(average_records(_records(given), given.by_incantation), given)
 
 
 def merge(given: Namespace) -> int:
-    from gpudiy.logs.operations import merged
+    from gpudiy.logs.operations import merge_records
 
-    kept, dropped = merged(_records(given))
+    kept, dropped = merge_records(_records(given))
     for record in dropped:
         say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, which was there already")
     return _write_records(kept, given)
 
 
 def normalize(given: Namespace) -> int:
-    from gpudiy.logs.operations import normalized
+    from gpudiy.logs.operations import normalize_record
 
-    return _write_records([normalized(record, given.to) for record in _records(given)], given)
+    return _write_records([normalize_record(record, given.to) for record in _records(given)], given)
 
 
 def best(given: Namespace) -> int:
-    from gpudiy.logs.operations import best
+    from gpudiy.logs.operations import keep_best
 
-    return _write_records(best(_records(given)), given)
+    return _write_records(keep_best(_records(given)), given)
 
 
 def keep(given: Namespace) -> int:
@@ -147,7 +147,7 @@ def keep(given: Namespace) -> int:
 def rename(given: Namespace) -> int:
     import re
 
-    from gpudiy.logs.operations import renamed
+    from gpudiy.logs.operations import rename_entries
 
     tests, chips = _pairs(given.test), _pairs(given.chip)
     if given.map:
@@ -155,12 +155,12 @@ def rename(given: Namespace) -> int:
     if not tests and not chips and not given.regex:
         raise InputError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
     columns = load_logs(given.logs).columns
-    changed = renamed(columns, "test", lambda name: tests.get(name, name))
-    changed += renamed(columns, "chip", lambda name: chips.get(name, name))
+    changed = rename_entries(columns, "test", lambda name: tests.get(name, name))
+    changed += rename_entries(columns, "chip", lambda name: chips.get(name, name))
     if given.regex:
         try:
             pattern = re.compile(given.regex[0])
-            changed += renamed(columns, "test", lambda name: pattern.sub(given.regex[1], name))
+            changed += rename_entries(columns, "test", lambda name: pattern.sub(given.regex[1], name))
         except (re.error, IndexError) as error:
             raise InputError(f"{given.regex[0]!r} is no regular expression: {error}") from None
     say(f"{counted(changed, 'name')} changed")
@@ -189,9 +189,9 @@ def _mapped(path: str) -> dict[str, str]:
 
 
 def compare(given: Namespace) -> int:
-    from gpudiy.logs.two_logs import compared
+    from gpudiy.logs.operations import compare_tests
 
-    rows = compared(*(load_logs([path]).columns for path in given.logs))
+    rows = compare_tests(*(load_logs([path]).columns for path in given.logs))
     shown = [row for row in rows if given.which == "all" or given.which in row.relations]
     width = max([len(row.test) for row in shown] + [4])
     columns = [max([len(cell) for cell in (log, *cells)]) for log, cells in (
@@ -205,9 +205,9 @@ def compare(given: Namespace) -> int:
 
 
 def claim(given: Namespace) -> int:
-    from gpudiy.logs.two_logs import compared
+    from gpudiy.logs.operations import compare_tests
 
-    rows = [row for row in compared(*(load_logs([path]).columns for path in given.logs)) if row.in_both]
+    rows = [row for row in compare_tests(*(load_logs([path]).columns for path in given.logs)) if row.in_both]
     against = {"equal": ("weaker", "stronger"), "stronger-or-equal": ("weaker",), "weaker-or-equal": ("stronger",)}
     broken = [row for row in rows if set(row.relations) & set(against[given.which])]
     for row in broken:

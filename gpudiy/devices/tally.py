@@ -13,8 +13,9 @@ from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.incantation_text import incantation_options
 from gpudiy.litmus import Test, content_hash, print_test
 from gpudiy.litmus.condition import Quantifier
+from gpudiy.litmus.condition_text import condition_text
 from gpudiy.litmus.outcome import Outcome
-from gpudiy.logs.outcome_counts import Histogram, condition_text, histogram
+from gpudiy.logs.histogram import Histogram, make_histogram
 from gpudiy.logs.record import Ending, Liveness, Record
 
 
@@ -55,7 +56,7 @@ class Tally:
         return ""
 
     def histogram(self) -> Histogram:
-        return histogram(self.test, self.outcomes)
+        return make_histogram(self.test, self.outcomes)
 
     def sightings(self) -> int:
         counted = self.histogram()
@@ -68,7 +69,7 @@ class Tally:
             test=self.test.name,
             hash=content_hash(self.test),
             text=print_test(self.test),
-            condition=condition_text(self.test),
+            condition=condition_text(self.test.condition),
             device=chip.device,
             chip=chip.chip,
             architecture=chip.architecture,

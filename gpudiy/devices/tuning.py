@@ -18,8 +18,8 @@ from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation import Incantation, StressPattern
 from gpudiy.harness.incantation_text import IncantationBook, published_combinations
 from gpudiy.litmus import Test
-from gpudiy.logs.decision import EVIDENCE, count_sightings
-from gpudiy.logs.record import Record
+from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.record import EVIDENCE, Record
 
 SPREAD = 2.0  # doublings by which a parameter typically differs from its default
 UNSET = 1 << 5  # stands for the default of a parameter that is left to the device

@@ -6,6 +6,7 @@ from gpudiy.litmus.condition import (
     AddressOf,
     And,
     Compare,
+    Condition,
     Constant,
     Expression,
     FinalRegister,
@@ -25,6 +26,11 @@ SYMBOLS = {
     Comparison.GE: ">=",
 }
 DAT3M_SYMBOLS = {comparison: f" {'==' if symbol == '=' else symbol} " for comparison, symbol in SYMBOLS.items()}
+
+
+def condition_text(condition: Condition) -> str:
+    """The condition with its quantifier: `exists (0:r2=0 /\\ 1:r2=0)`."""
+    return f"{condition.quantifier} ({expression_text(condition.expression)})"
 
 
 def expression_text(expression: Expression, *, dat3m: bool = False) -> str:

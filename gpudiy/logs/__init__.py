@@ -1,6 +1,7 @@
 """The log of runs: its record, readers, writers, statistics, comparison, tables, report.
 
-`read(paths)` gives one DataFrame of all records, with the columns of `SCHEMA`; `outcomes(frame)` the histograms.
+`read_log(paths)` gives one DataFrame of all records, with the columns of `SCHEMA`; `outcomes(frame)` its histograms;
+`write_log`, `compare`, `conform`, `table` and `report` take such a frame, or paths, or records.
 Everything is imported from its module when it is first used, so that importing the package costs nothing.
 """
 
@@ -11,25 +12,36 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import SCHEMA, Columns
-    from gpudiy.logs.frame import DamagedLog, frame_of_records, outcomes, read, records_of
-    from gpudiy.logs.problem import LogError, LogProblem
-    from gpudiy.logs.reading import Log, load
+    from gpudiy.logs.comparison import Comparison, compare
+    from gpudiy.logs.conformance import Conformance, conform
+    from gpudiy.logs.frame import DamagedLog, frame_of_records, outcomes, read_log, records_of
+    from gpudiy.logs.html_report.report import HtmlReport, report
+    from gpudiy.logs.log import Log, LogError, LogProblem
+    from gpudiy.logs.reading import load_log
     from gpudiy.logs.record import Record
+    from gpudiy.logs.tables.kinds import TableKind, table
+    from gpudiy.logs.tables.table import Table
     from gpudiy.logs.writing import LogFormat, write_log
 
 _MODULES = {
     "columns": ("SCHEMA", "Columns"),
-    "frame": ("DamagedLog", "frame_of_records", "outcomes", "read", "records_of"),
-    "problem": ("LogError", "LogProblem"),
-    "reading": ("Log", "load"),
+    "comparison": ("Comparison", "compare"),
+    "conformance": ("Conformance", "conform"),
+    "frame": ("DamagedLog", "frame_of_records", "outcomes", "read_log", "records_of"),
+    "html_report.report": ("HtmlReport", "report"),
+    "log": ("Log", "LogError", "LogProblem"),
+    "reading": ("load_log",),
     "record": ("Record",),
+    "tables.kinds": ("TableKind", "table"),
+    "tables.table": ("Table",),
     "writing": ("LogFormat", "write_log"),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "SCHEMA", "Columns", "DamagedLog", "Log", "LogError", "LogFormat", "LogProblem", "Record", "frame_of_records",
-    "load", "outcomes", "read", "records_of", "write_log",
+    "SCHEMA", "Columns", "Comparison", "Conformance", "DamagedLog", "HtmlReport", "Log", "LogError", "LogFormat",
+    "LogProblem", "Record", "Table", "TableKind", "compare", "conform", "frame_of_records", "load_log", "outcomes",
+    "read_log", "records_of", "report", "table", "write_log",
 ]  # fmt: skip
 
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from gpudiy.logs.histogram_text import print_histogram, read_histogram
-from gpudiy.logs.record import Ending, Liveness, Record
-from gpudiy.logs.switches import incantation_label
+from gpudiy.logs.histogram import print_histogram, read_histogram
+from gpudiy.logs.record import Ending, Liveness, Record, incantation_label
 
 Pairs = tuple[tuple[str, str], ...]
 LIVENESS = ("meetings", "timeouts", "overlaps", "stress_accesses", "discarded")

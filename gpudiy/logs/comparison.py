@@ -6,13 +6,22 @@ the other chip certainly has.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from math import ceil, log, log1p
+from typing import Any, Literal
 
-from gpudiy.logs.evidence import Count, EvidenceCounts
-from gpudiy.logs.size import size_of_test
+from gpudiy.logs.chips import chips_of, logs_of
+from gpudiy.logs.evidence import UNUSED, Count, EvidenceCounts, gather
+from gpudiy.logs.frame import LogSource, open_log
+from gpudiy.logs.log import LogError, LogProblem
 from gpudiy.logs.statistics import CONFIDENCE, rate, zero_bound
+
+PROGRAM_LINE = re.compile(r"^[^\n]*;[ \t]*$", re.MULTILINE)
+COMPARISON = re.compile(r"[^<>!]=")
+MANY = 1 << 30  # stands for a size that is not known
 
 
 class Relation(StrEnum):
@@ -24,6 +33,10 @@ class Relation(StrEnum):
     INCOMPARABLE = "neither weaker nor stronger than"
     UNDECIDED = "not told apart from"  # differences were seen, but none that the counts support
     UNRELATED = "without a test in common with"
+
+    @property
+    def differs(self) -> bool:
+        return self in (Relation.WEAKER, Relation.STRONGER, Relation.INCOMPARABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +76,93 @@ class Pair:
     def doubtful(self) -> tuple[Difference, ...]:
         """Differences that the counts do not support."""
         return tuple(difference for difference in (*self.weaker, *self.stronger) if not difference.supported)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Every pair of chips, in the order of the logs; `evidence` has their names, their tests and the counts."""
+
+    evidence: EvidenceCounts
+    pairs: tuple[Pair, ...]
+    problems: tuple[LogProblem, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether any two chips differ, as far as the counts support it."""
+        return any(pair.relation.differs for pair in self.pairs)
+
+    @property
+    def order(self) -> list[tuple[str, str, Pair]]:
+        """The steps of `strength_order`, each with the name of its stronger chip and of its weaker one."""
+        names = self.evidence.chips.names
+        steps = []
+        for pair in strength_order(list(self.pairs)):
+            ends = names[pair.first], names[pair.second]
+            stronger, weaker = ends if pair.relation is Relation.STRONGER else ends[::-1]
+            steps.append((stronger, weaker, pair))
+        return steps
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        evidence = self.evidence
+        return {
+            "chips": [
+                {
+                    "chip": name,
+                    "tests": len(counts),
+                    "observed": sum(1 for count in counts.values() if count.sightings),
+                    "iterations": sum(count.iterations for count in counts.values()),
+                }
+                for name, counts in zip(evidence.chips.names, evidence.counts, strict=True)
+            ],
+            "pairs": [self._pair_json(pair) for pair in self.pairs],
+            "order": [(stronger, weaker) for stronger, weaker, _ in self.order],
+            "apart": dict(evidence.apart),
+            "clashes": list(evidence.matching.clashes),
+            "problems": [problem.as_json() for problem in self.problems],
+        }
+
+    def _pair_json(self, pair: Pair) -> dict[str, Any]:
+        names = self.evidence.chips.names
+        return {
+            "first": names[pair.first],
+            "second": names[pair.second],
+            "relation": str(pair.relation),
+            "common": pair.common,
+            "both": pair.both,
+            "weaker": [self._difference_json(difference) for difference in pair.weaker],
+            "stronger": [self._difference_json(difference) for difference in pair.stronger],
+        }
+
+    def _difference_json(self, difference: Difference) -> dict[str, Any]:
+        shown, missing = difference.shown, difference.missing
+        found = rate(shown.sightings, shown.iterations)
+        return {
+            "test": self.evidence.matching.names[difference.test],
+            "sightings": shown.sightings,
+            "iterations": shown.iterations,
+            "rate": found.value,
+            "low": found.low,
+            "high": found.high,
+            "other_iterations": missing.iterations,
+            "other_bound": zero_bound(missing.iterations),
+            "supported": difference.supported,
+        }
+
+
+def compare(logs: LogSource, *, by: Literal["chip", "log"] | None = None) -> Comparison:
+    """Compare the chips of logs, or, where all logs are about one chip, the logs; `by` says which.
+
+    Raises `LogError` where there is nothing to compare.
+    """
+    log = open_log(logs, UNUSED)
+    chips = logs_of(log.columns) if by == "log" else chips_of(log.columns)
+    if by is None and len(chips.names) == 1:
+        chips = logs_of(log.columns)
+    if len(chips.names) < 2:
+        raise LogError(f"these logs are all about {chips.names[0]}: there is nothing to compare it with")
+    evidence = gather(log.columns, chips)
+    return Comparison(evidence, tuple(compare_chips(evidence)), log.problems)
 
 
 def compare_chips(evidence: EvidenceCounts, confidence: float = CONFIDENCE) -> list[Pair]:
@@ -121,7 +221,7 @@ def strength_order(pairs: list[Pair]) -> list[Pair]:
     return [pair for ends, pair in sorted(below.items()) if not _has_between(ends, pair, below)]
 
 
-def iterations_wanted(difference: Difference, confidence: float = CONFIDENCE) -> int:
+def iterations_for_difference(difference: Difference, confidence: float = CONFIDENCE) -> int:
     """Iterations without a sighting that would make a difference of it."""
     least = rate(difference.shown.sightings, difference.shown.iterations, confidence).low
     return ceil(log(1 - confidence) / log1p(-least))
@@ -146,3 +246,12 @@ def _smallest(evidence: EvidenceCounts, differences: list[Difference]) -> tuple[
         return not difference.supported, size, -difference.shown.sightings, columns["test"][place]
 
     return tuple(sorted(differences, key=order))
+
+
+@lru_cache(maxsize=1 << 15)
+def size_of_test(text: str, condition: str, name: str) -> tuple[int, int, int]:
+    """Instructions, comparisons of the condition, length of the name; what is not known counts as large."""
+    program = text.partition("}")[2] if "{" in text else text
+    lines = PROGRAM_LINE.findall(program)[1:]  # the first names the threads
+    instructions = sum(1 for line in lines for cell in line.rstrip(" \t;").split("|") if cell.strip())
+    return instructions or MANY, len(COMPARISON.findall(condition)) or MANY, len(name)

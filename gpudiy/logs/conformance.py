@@ -24,7 +24,7 @@ from gpudiy.litmus.test import Test
 from gpudiy.logs.chips import chips_of
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.evidence import set_apart, sightings
-from gpudiy.logs.histogram_text import LINE
+from gpudiy.logs.histogram import LINE
 from gpudiy.logs.matching import match_tests, normal_text
 from gpudiy.models.explanation import explain
 from gpudiy.models.model import Model

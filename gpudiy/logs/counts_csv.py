@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpudiy.logs.columns import NAMES, Columns, read_pairs, row_of
-from gpudiy.logs.problem import LogError, LogProblem
-from gpudiy.logs.record import Record
-from gpudiy.logs.switches import options_of_column
+from gpudiy.logs.log import LogError, LogProblem
+from gpudiy.logs.record import Record, options_of_column
 
 ITERATIONS = 100_000  # what papers count in
 ALIASES = {"observed": "positive", "runs": "iterations", "name": "test"}

@@ -9,11 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpudiy.logs.record import Ending, Record
+from gpudiy.logs.record import EVIDENCE, UNCHANGED, Ending, Record
 from gpudiy.logs.statistics import CONFIDENCE, Rate, rate, zero_bound
 
-UNCHANGED = "unchanged"  # optcheck: the binary is the test
-EVIDENCE = (Ending.FINISHED, Ending.STOPPED)
 ON = "true"
 LEAST_MET = 0.01  # of the meetings that were asked for: with fewer, threads practically ran one after another
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from gpudiy.logs.chips import Chips, chips_of
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import UNCHANGED, Sighting, decide_record
+from gpudiy.logs.decision import sighting_of
 from gpudiy.logs.matching import Matching, match_tests
-from gpudiy.logs.record import Ending
+from gpudiy.logs.record import EVIDENCE, UNCHANGED
 
-COUNTED = (str(Ending.FINISHED), str(Ending.STOPPED))
 UNUSED = (
     "histogram",
     "assembler",
@@ -93,23 +92,23 @@ def set_apart(columns: Columns) -> dict[int, str]:
         return why
     told = zip(columns["ending"], columns["optcheck"], columns["iterations"], columns["meetings"], strict=True)
     for place, (ending, optcheck, iterations, meetings) in enumerate(told):
-        if ending not in COUNTED:
+        if ending not in EVIDENCE:
             why[place] = f"{FAILED}: {ending}"
         elif optcheck not in ("", UNCHANGED):
             why[place] = f"{OPTIMISED}: optcheck says {optcheck}"
         elif iterations < 1:
             why[place] = f"{DEAD}: no iteration was done"
         elif meetings is not None:  # the record tells of its liveness
-            decision = decide_record(columns.record(place))
-            if decision.sighting in (Sighting.DEAD, Sighting.FAILED):
-                why[place] = f"{DEAD}: {decision.reason}"
+            sighting, reason = sighting_of(columns.record(place))
+            if not sighting.is_evidence:
+                why[place] = f"{DEAD}: {reason}"
     return why
 
 
 def _all_sound(columns: Columns) -> bool:
     """Whether there is nothing to look at: every run ended well, was not changed, and tells nothing of its liveness."""
     return (
-        set(columns["ending"]) <= set(COUNTED)
+        set(columns["ending"]) <= set(EVIDENCE)
         and set(columns["optcheck"]) <= {"", UNCHANGED}
         and set(columns["meetings"]) <= {None}
         and min(columns["iterations"], default=1) > 0

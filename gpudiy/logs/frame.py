@@ -1,38 +1,70 @@
-"""Logs as pandas DataFrames, for notebooks: a row a record, and, from its histogram, a row an outcome."""
+"""Logs as pandas DataFrames, for notebooks: one row per record, and, from its histogram, one row per outcome."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Union, cast
 
 from gpudiy.logs.columns import EMPTY, NAMES, SCHEMA, Columns, record_of
-from gpudiy.logs.histogram_text import LINE
-from gpudiy.logs.reading import Paths, load
+from gpudiy.logs.histogram import LINE
+from gpudiy.logs.log import Log, LogError
+from gpudiy.logs.reading import Paths, load_log
 from gpudiy.logs.record import Record
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+LogSource = Union[str, Path, Iterable[str | Path], Iterable[Record], Log, Columns, "DataFrame"]
 
 
 class DamagedLog(UserWarning):
     """Some of a log could not be read; the rest is there."""
 
 
-def read(paths: Paths) -> DataFrame:
-    """Read logs into one DataFrame, a row a record, with the columns of `gpudiy.logs.SCHEMA`.
+def read_log(paths: Paths) -> DataFrame:
+    """Read logs into one DataFrame, one row per record, with the columns of `gpudiy.logs.SCHEMA`.
 
     `paths` is a path or several: files, directories, globs; text, JSON Lines, Parquet, CSV, also gzipped. What is
-    damaged is left out with a `DamagedLog` warning and listed in `frame.attrs["problems"]`; what is no log at all
+    damaged is left out with a `DamagedLog` warning and listed in `frame.attrs["problems"]`; what is not a log at all
     raises `LogError`.
     """
-    log = load(paths)
-    for problem in log.problems:
-        warnings.warn(str(problem), DamagedLog, stacklevel=2)
+    log = load_log(paths)
+    _warn(log)
     frame = frame_of(log.columns)
     frame.attrs["problems"] = [problem.as_json() for problem in log.problems]
     return frame
+
+
+def open_log(source: LogSource, without: tuple[str, ...] = ()) -> Log:
+    """The records of whatever holds records: paths, a DataFrame of `read_log`, records, or a `Log` itself.
+
+    What is damaged is left out with a `DamagedLog` warning. Raises `LogError` where it finds no record.
+    """
+    if isinstance(source, Log):
+        return source
+    if isinstance(source, Columns):
+        return Log(source)
+    if isinstance(source, (str, Path)):
+        log = load_log(source, without)
+    elif (pandas := sys.modules.get("pandas")) is not None and isinstance(source, pandas.DataFrame):
+        log = Log(columns_of(source))
+    else:
+        entries = cast("list[Record | str | Path]", list(source))
+        records = [entry for entry in entries if isinstance(entry, Record)]
+        paths = [entry for entry in entries if not isinstance(entry, Record)]
+        log = load_log(paths, without) if paths else Log(Columns.of(records))
+    if not len(log.columns):
+        raise LogError("there is no whole record in these logs")
+    _warn(log)
+    return log
+
+
+def _warn(log: Log) -> None:
+    for problem in log.problems:
+        warnings.warn(str(problem), DamagedLog, stacklevel=3)
 
 
 def frame_of(columns: Columns) -> DataFrame:
@@ -53,7 +85,7 @@ def frame_of(columns: Columns) -> DataFrame:
 
 
 def outcomes(frame: DataFrame) -> DataFrame:
-    """A row an outcome: `record` (the index of its row in `frame`), test, chip, incantation, outcome, count, weak."""
+    """One row per outcome: `record` (index of its row in `frame`), test, chip, incantation, outcome, count, weak."""
     import pandas
 
     places: list[object] = []
@@ -95,4 +127,5 @@ def records_of(frame: DataFrame) -> Iterator[Record]:
 
 
 def frame_of_records(records: Iterable[Record]) -> DataFrame:
+    """The rows of records."""
     return frame_of(Columns.of(records))

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from gpudiy.litmus.test import Test
-    from gpudiy.logs.problem import LogProblem
+    from gpudiy.logs.log import LogProblem
 
-# What did not end for a reason that lies in the test is run again when a log is continued.
+# When a log is continued, a test is run again if it failed for a reason that does not lie in the test.
 UNDONE = (Ending.DEVICE_LOST, Ending.OUT_OF_MEMORY)
 INTERRUPTED = "interrupted"
 
@@ -62,7 +62,7 @@ class GrowingLog:
             path.parent.mkdir(parents=True, exist_ok=True)
             file = growing.open("a", encoding="utf-8", errors="replace")
             _reserve(file, name)
-            done = _kept(path, growing, report_damage) if resume else set()
+            done = _find_done(path, growing, report_damage) if resume else set()
             if resume and growing.stat().st_size and not growing.read_bytes().endswith(b"\n"):
                 file.write("\n")  # the last record was cut
         except (OSError, InputError) as error:
@@ -116,7 +116,7 @@ class GrowingLog:
 
 
 def _reserve(file: TextIO, name: str) -> None:
-    """One run at a time writes a log; the end of the process gives it free, however it ends."""
+    """Only one run at a time writes a log; the lock ends with the process, however that ends."""
     import fcntl
 
     try:
@@ -129,8 +129,8 @@ def _spool(path: Path) -> Path:
     return path.with_name(f".{path.name}.jsonl")
 
 
-def _kept(path: Path, growing: Path, report_damage: Callable[[LogProblem], None]) -> set[tuple[str, str]]:
-    """What the log already says; the records of a Parquet file go back to where it grows."""
+def _find_done(path: Path, growing: Path, report_damage: Callable[[LogProblem], None]) -> set[tuple[str, str]]:
+    """The tests and devices that the log has; the records of a Parquet file go back to where the log grows."""
     from gpudiy.logs.reading import read_file
 
     done: set[tuple[str, str]] = set()

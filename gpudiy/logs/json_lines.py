@@ -8,9 +8,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from gpudiy.logs.columns import LIVENESS, Columns, row_of
-from gpudiy.logs.problem import LogProblem
+from gpudiy.logs.histogram import find_fault
+from gpudiy.logs.log import LogProblem
 from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
-from gpudiy.logs.soundness import unsound
 
 KNOWN = {entry.name: entry.type for entry in fields(Record)}
 MOST = 10**18
@@ -76,7 +76,7 @@ def record_of_json(found: object) -> Record:
         kept = "\n".join(f"{name}: {json.dumps(found[name])}" for name in unknown)
         values["notes"] = "\n".join(filter(None, (values.get("notes", ""), kept)))
     record = Record(**values)
-    if fault := unsound(record):
+    if fault := find_fault(record):
         raise ValueError(fault)
     return record
 

@@ -1,4 +1,4 @@
-"""What is done to whole logs: sort, sum, merge, normalize, average, best, filter, rename."""
+"""What is done to whole logs: sort, sum, merge, normalize, average, best, filter, rename, compare test by test."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from gpudiy.errors import counted
+from gpudiy.logs.chips import Chips
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import EVIDENCE, UNCHANGED, count_sightings
-from gpudiy.logs.evidence import set_apart
+from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.evidence import Count, gather, set_apart
 from gpudiy.logs.matching import normal_text
-from gpudiy.logs.record import Liveness, OutcomeCount, Record
-from gpudiy.logs.switches import incantation_label
+from gpudiy.logs.record import EVIDENCE, UNCHANGED, Liveness, OutcomeCount, Record, incantation_label
 
 PER = 100_000
 COMMON = ("hash", "text", "condition", "device", "architecture", "simulated", "driver", "toolkit", "tool", "source",
@@ -42,28 +42,28 @@ def rate_of(record: Record) -> float:
     return count_sightings(record) / record.iterations if record.iterations else 0.0
 
 
-def sorted_log(records: Records, order: str = "test") -> list[Record]:
+def sort_records(records: Records, order: str = "test") -> list[Record]:
     return sorted(records, key=ORDERS[order])
 
 
-def summed(records: Records, by_incantation: bool = False) -> list[Record]:
+def sum_records(records: Records, by_incantation: bool = False) -> list[Record]:
     """One record for each test and chip; histograms are added up. What is no evidence is left out."""
-    return [_sum(group) for group in grouped(records, by_incantation).values()]
+    return [_sum(group) for group in group_records(records, by_incantation).values()]
 
 
-def averaged(records: Records, by_incantation: bool = False) -> list[Record]:
+def average_records(records: Records, by_incantation: bool = False) -> list[Record]:
     """The mean of the rates of all records of a test on a chip, in 100,000 iterations."""
     averages = []
-    for group in grouped(records, by_incantation).values():
-        shares = [normalized(record) for record in group]
+    for group in group_records(records, by_incantation).values():
+        shares = [normalize_record(record) for record in group]
         mean = round(sum(record.positive for record in shares) / len(shares))
         positive = mean or int(any(record.positive for record in shares))
-        base = _merged(group, ("average of", counted(len(group), "record")))
+        base = _common_record(group, ("average of", counted(len(group), "record")))
         averages.append(replace(base, iterations=PER, positive=positive, negative=PER - positive, histogram=()))
     return averages
 
 
-def normalized(record: Record, iterations: int = PER) -> Record:
+def normalize_record(record: Record, iterations: int = PER) -> Record:
     """The counts as they would be in so many iterations; what was seen is never rounded to nothing, nor to all."""
     if not record.iterations or record.iterations == iterations:
         return record
@@ -87,7 +87,7 @@ def normalized(record: Record, iterations: int = PER) -> Record:
     )
 
 
-def merged(records: Records) -> tuple[list[Record], list[Record]]:
+def merge_records(records: Records) -> tuple[list[Record], list[Record]]:
     """All records, and of those of the same test, chip and incantation the first only; and what was left out."""
     seen: set[Key] = set()
     kept: list[Record] = []
@@ -99,12 +99,12 @@ def merged(records: Records) -> tuple[list[Record], list[Record]]:
     return kept, dropped
 
 
-def best(records: Records) -> list[Record]:
+def keep_best(records: Records) -> list[Record]:
     """For each test and chip the record whose incantation showed the most."""
-    return [max(group, key=rate_of) for group in grouped(records).values()]
+    return [max(group, key=rate_of) for group in group_records(records).values()]
 
 
-def grouped(records: Iterable[Record], by_incantation: bool = False) -> dict[Key, list[Record]]:
+def group_records(records: Iterable[Record], by_incantation: bool = False) -> dict[Key, list[Record]]:
     """The records that are evidence, by test and chip, in the order of the log."""
     groups: dict[Key, list[Record]] = defaultdict(list)
     for record in records:
@@ -149,11 +149,54 @@ class Filter:
         return bool(columns["iterations"][place] >= self.least)
 
 
-def renamed(columns: Columns, column: str, change: Callable[[str], str]) -> int:
+def rename_entries(columns: Columns, column: str, change: Callable[[str], str]) -> int:
     """Change the names in a column; how many records were changed."""
     before = columns[column]
     columns.lists[column] = [change(name) for name in before]
     return sum(1 for old, new in zip(before, columns[column], strict=True) if old != new)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTest:
+    """A test of two logs, with its counts in each; None where a log does not have it."""
+
+    test: str
+    counts: tuple[Count | None, Count | None]
+
+    @property
+    def in_both(self) -> bool:
+        return None not in self.counts
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """What the first log is: a test that the other does not have counts like one with the other answer."""
+        one, other = self.counts
+        if one is None:
+            return ()
+        if other is None:
+            return ("weaker",) if one.sightings else ("stronger",)
+        if bool(one.sightings) == bool(other.sightings):
+            return ("equal",)
+        return ("weaker",) if one.sightings else ("stronger",)
+
+    def cell(self, log: int) -> str:
+        count = self.counts[log]
+        return "--" if count is None else f"{count.sightings:,}/{count.iterations:,}"
+
+
+def compare_tests(first: Columns, second: Columns) -> list[ComparedTest]:
+    """Every test of two logs, by name, as the literature compares logs: a test is observed or it is not.
+
+    All records of a log are added up, whatever their chips.
+    """
+    both = Columns()
+    both.extend(first)
+    both.extend(second)
+    logs = Chips([0] * len(first) + [1] * len(second), ["first", "second"])
+    evidence = gather(both, logs)
+    ones, others = evidence.counts
+    tests = sorted({*ones, *others}, key=lambda test: natural(evidence.matching.names[test]))
+    return [ComparedTest(evidence.matching.names[test], (ones.get(test), others.get(test))) for test in tests]
 
 
 def _sum(group: list[Record]) -> Record:
@@ -170,17 +213,17 @@ def _sum(group: list[Record]) -> Record:
     histogram = tuple(OutcomeCount(outcome, count, weak[outcome]) for outcome, count in counts.items())
     alive = [record.liveness for record in group if record.liveness is not None]
     return replace(
-        _merged(group, ("sum of", counted(len(group), "record"))),
+        _common_record(group, ("sum of", counted(len(group), "record"))),
         iterations=sum(record.iterations for record in group),
         positive=sum(record.positive for record in group),
         negative=sum(record.negative for record in group),
         seconds=sum(record.seconds for record in group),
         histogram=histogram if whole else (),
-        liveness=_added(alive) if alive else None,
+        liveness=_add_liveness(alive) if alive else None,
     )
 
 
-def _merged(group: list[Record], what: tuple[str, str]) -> Record:
+def _common_record(group: list[Record], what: tuple[str, str]) -> Record:
     """What all records of a group have in common."""
     first = group[0]
     same = {
@@ -192,7 +235,7 @@ def _merged(group: list[Record], what: tuple[str, str]) -> Record:
     return Record(first.test, chip=first.chip, options=(*options, what), optcheck=first.optcheck, **same)
 
 
-def _added(alive: list[Liveness]) -> Liveness:
+def _add_liveness(alive: list[Liveness]) -> Liveness:
     return Liveness(
         sum(entry.meetings for entry in alive),
         sum(entry.timeouts for entry in alive),

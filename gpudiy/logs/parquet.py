@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiy.logs.columns import EMPTY, SCHEMA, Columns
-from gpudiy.logs.problem import LogError
+from gpudiy.logs.log import LogError
 
 if TYPE_CHECKING:
     import pyarrow

@@ -4,49 +4,56 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.counts_csv import looks_like_counts, read_counts
 from gpudiy.logs.json_lines import read_json_lines
+from gpudiy.logs.log import Log, LogError, LogProblem
 from gpudiy.logs.parquet import read_parquet
-from gpudiy.logs.problem import LogError, LogProblem
 from gpudiy.logs.sources import STANDARD_INPUT, find_logs, is_parquet, load_text
 from gpudiy.logs.text_reader import looks_like_text_log, read_text
 
 Paths = str | Path | Iterable[str | Path]
+Result = TypeVar("Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
-    """Everything that was read: records by column, and what was damaged."""
-
-    columns: Columns
-    problems: tuple[LogProblem, ...] = ()
-    files: tuple[str, ...] = field(default=())
-
-
-def load(paths: Paths, without: tuple[str, ...] = ()) -> Log:
-    """Read logs: files, directories, globs, `-`. Raises `LogError` for what is no log at all; damaged records are
-    left out and told among the problems. Columns `without` which the caller does well need not be filled."""
-    given: Sequence[str | Path] = [paths] if isinstance(paths, (str, Path)) else list(paths)
+def load_log(paths: Paths, without: tuple[str, ...] = ()) -> Log:
+    """Read logs: files, directories, globs, `-`. Raises `LogError` for what is not a log at all; damaged records are
+    left out and listed among the problems. The columns `without` may stay empty: the caller does not need them."""
     columns = Columns()
     problems: list[LogProblem] = []
-    files = list(find_logs(given))
-    named = {str(path) for path in given}  # whoever names a directory or a pattern does not mean every file in it
-    for file in files:
+    files: list[str] = []
+    for file, found in read_each(paths, problems, lambda path: read_file(path, without)):
+        files.append(file)
+        if found is not None:
+            columns.extend(found[0])
+            problems += found[1]
+    return Log(columns, tuple(problems), tuple(files))
+
+
+def read_each(
+    paths: Paths, problems: list[LogProblem], read: Callable[[str], Result]
+) -> Iterator[tuple[str, Result | None]]:
+    """Each file that the paths stand for, and what `read` makes of it.
+
+    A file that was named must be a log. One that was only found, in a directory or by a pattern, need not be: it gives
+    None and is added to the problems.
+    """
+    given: Sequence[str | Path] = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    named = {str(path) for path in given}
+    for file in list(find_logs(given)):
         try:
-            found, wrong = read_file(file, without)
+            found = read(file)
         except LogError as error:
             if file in named:
                 raise
             problems.append(LogProblem(file, error.line or 0, f"{error.message}: it is left out"))
-            continue
-        columns.extend(found)
-        problems += wrong
-    return Log(columns, tuple(problems), tuple(files))
+            yield file, None
+        else:
+            yield file, found
 
 
 def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[LogProblem]]:

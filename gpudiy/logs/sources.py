@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from gpudiy.logs.problem import LogError, LogProblem
+from gpudiy.logs.log import LogError, LogProblem
 
 SUFFIXES = (".log", ".txt", ".jsonl", ".parquet", ".csv")
 STANDARD_INPUT = "-"

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpudiy.logs.histogram_text import mark_weak, print_histogram
+from gpudiy.logs.histogram import find_histogram_fault, mark_weak, print_histogram
 from gpudiy.logs.record import Ending, OutcomeCount
-from gpudiy.logs.soundness import unsound_histogram
 
 QUANTIFIERS = {"A": "exists", "F": "~exists", "R": "forall", "U": "exists", "": "exists"}
 KIND = r"(Allow(?:ed)?|Forbid(?:den)?|Require(?:d)?|Undefined|Unconstrained)"
@@ -238,7 +237,7 @@ class _Lines:
         if found.observation and found.observation != counts:
             raise Damage("the Observation line and the Witnesses do not agree", start)
         positive, negative = counts
-        fault = unsound_histogram(found.outcomes or (), positive, positive + negative)
+        fault = find_histogram_fault(found.outcomes or (), positive, positive + negative)
         if fault:
             raise Damage(fault, start)
         row |= {"positive": positive, "negative": negative, "iterations": positive + negative}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpudiy.logs.columns import Columns, pairs_text
-from gpudiy.logs.problem import LogProblem
+from gpudiy.logs.log import LogProblem
 from gpudiy.logs.record import Ending
 from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (

@@ -9,8 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from gpudiy.logs.columns import LIVENESS, NAMES, pairs_text
-from gpudiy.logs.record import Ending
-from gpudiy.logs.switches import incantation_label
+from gpudiy.logs.record import Ending, incantation_label
 from gpudiy.logs.text_writer import COMMAND, MACHINE, OWN, architecture_of
 
 MOST_DIGITS = 20  # of a number in a parameter

@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable
 
 from gpudiy.logs.columns import LIVENESS
-from gpudiy.logs.histogram_text import print_histogram
-from gpudiy.logs.record import Ending, Record
+from gpudiy.logs.histogram import print_histogram
+from gpudiy.logs.record import EVIDENCE, Ending, Record
 
 KINDS = (("~exists", "Forbidden"), ("forall", "Required"), ("exists", "Allowed"))
-COUNTED = (Ending.FINISHED, Ending.STOPPED)
 INFO_WIDTH = 32
 OWN = "gpudiy."  # before the name of a field of the record, in a comment among the parameters
 OWN_FIELDS = ("device", "architecture", "driver", "toolkit", "seed", "reason", "started", "source")
@@ -58,7 +57,7 @@ def _optcheck(record: Record) -> str:
 def _body(record: Record) -> str:
     name = _line(record.test)
     head = f"Test {name} {kind_of(record.condition)}\n"
-    if record.ending not in COUNTED:
+    if record.ending not in EVIDENCE:
         reason = f": {_line(record.reason)}" if record.reason else ""
         condition = f"Condition {_line(record.condition)}\n" if record.condition else ""
         return f"{head}Fatal: {record.ending}{reason}\n{condition}{_hash(record)}{_time(record)}"
@@ -140,7 +139,7 @@ def _own_fields(record: Record) -> list[str]:
         said["simulated"] = "true"
     if record.ending is Ending.STOPPED:
         said["ending"] = record.ending
-    if record.ending not in COUNTED:
+    if record.ending not in EVIDENCE:
         said |= {"reason": "", "iterations": record.iterations, "positive": record.positive}
         said["negative"] = record.negative
     if record.liveness is not None:

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from gpudiy.files import whole_file, write_whole
 from gpudiy.logs.columns import Columns
+from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.json_lines import print_json_line
-from gpudiy.logs.problem import LogError
+from gpudiy.logs.log import LogError
 from gpudiy.logs.text_writer import print_text
 
 CSV_COLUMNS = ("test", "hash", "chip", "device", "architecture", "iterations", "positive", "negative", "ending",
@@ -43,8 +44,13 @@ def format_of(path: str) -> LogFormat:
     return SUFFIXES[suffix]
 
 
-def write_log(columns: Columns, path: str, format: LogFormat | None = None) -> None:
-    """Write a log; it appears when it is whole. A name that ends in .gz is packed."""
+def write_log(logs: LogSource, path: str | Path, format: LogFormat | None = None) -> None:
+    """Write records (a DataFrame, records, logs) to a file, which appears when it is whole; a name in .gz is packed.
+
+    The format is that of the suffix: .txt .log .jsonl .parquet .csv.
+    """
+    columns = open_log(logs).columns
+    path = str(path)
     chosen = format or format_of(path)
     if chosen is LogFormat.PARQUET:
         from gpudiy.logs.parquet import write_parquet

@@ -51,9 +51,9 @@ def check_kills(tmp_path: Path, sample: int, points: int, longest: float) -> Non
     assert before <= 2 * sample
     assert essence(broken) == essence(whole)
     parts = list((tmp_path / "broken/plan.campaign/records").glob("part-*"))
-    from gpudiy.logs import read
+    from gpudiy.logs import read_log
 
-    assert len(read(parts)) == 2 * sample  # no row stands in two parts
+    assert len(read_log(parts)) == 2 * sample  # no row stands in two parts
 
 
 def test_kill_dash_nine_changes_nothing(tmp_path: Path) -> None:

@@ -14,14 +14,15 @@ from log_records import titan_logs
 
 from gpudiy.cli import main
 from gpudiy.litmus import Test, content_hash, print_test, read_test
-from gpudiy.logs import Columns, load, write_log
+from gpudiy.litmus.condition_text import condition_text
+from gpudiy.logs import Columns, load_log, write_log
 from gpudiy.logs.chips import chip_key
 from gpudiy.logs.comparison import Pair, Relation, compare_chips, strength_order, supported
 from gpudiy.logs.conformance import Agreement, conform
 from gpudiy.logs.evidence import Count, gather
+from gpudiy.logs.histogram import make_histogram
 from gpudiy.logs.matching import match_tests
-from gpudiy.logs.operations import summed
-from gpudiy.logs.outcome_counts import condition_text, histogram
+from gpudiy.logs.operations import sum_records
 from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
 from gpudiy.logs.statistics import rate, zero_bound
 from gpudiy.models.library import load_model
@@ -39,8 +40,8 @@ def pair_of(records: list[Record]) -> Pair:
 
 def test_published_data_titan_is_weaker_than_gtx_750(corpus: Path) -> None:
     """On every published test where both have counts, what the 750 shows, the Titan shows too."""
-    log = load([corpus / "observations" / "observations.csv", corpus / "observations" / "msthesis-tables.csv"])
-    shipped = load(ROOT / "logs" / "thesis.jsonl")
+    log = load_log([corpus / "observations" / "observations.csv", corpus / "observations" / "msthesis-tables.csv"])
+    shipped = load_log(ROOT / "logs" / "thesis.jsonl")
     log.columns.extend(shipped.columns)
     evidence = gather(log.columns)
     names = evidence.chips.names
@@ -133,7 +134,7 @@ def test_tests_match_by_meaning_and_clashes_are_told(figures: list[Path], corpus
     clash = match_tests(Columns.of([hashed, replace(hashed, hash="2" * 32)]))
     assert clash.tests == [0, 1]
     assert len(clash.clashes) == 1
-    titan = match_tests(load(titan_logs(corpus)).columns)  # two of the three tests are called CoRR
+    titan = match_tests(load_log(titan_logs(corpus)).columns)  # two of the three tests are called CoRR
     assert len(set(titan.tests)) == 3
     assert "CoRR names 2 different tests" in titan.clashes[0]
 
@@ -148,13 +149,13 @@ def log_under(tests: list[Test], model: str, chip: str = "sim") -> list[Record]:
     """A log in which every outcome that the model allows was seen."""
     found = []
     for test in tests:
-        seen = histogram(test, dict.fromkeys(outcomes(test, load_model(model)), 10))
+        seen = make_histogram(test, dict.fromkeys(outcomes(test, load_model(model)), 10))
         found.append(
             Record(
                 test.name,
                 hash=content_hash(test),
                 text=print_test(test),
-                condition=condition_text(test),
+                condition=condition_text(test.condition),
                 chip=chip,
                 histogram=seen.entries,
                 positive=seen.positive,
@@ -224,13 +225,15 @@ def test_registers_of_other_names_are_their_own() -> None:
     found = conform(Columns.of(records), load_model("sc"))
     assert not found.findings
     assert [entry.iterations for entry in found.judged] == [sum(record.iterations for record in records)]
-    (total,) = summed([replace(record, test="MP") for record in records])
+    (total,) = sum_records([replace(record, test="MP") for record in records])
     assert (total.positive, total.histogram) == (sum(record.positive for record in records), ())
 
 
 def test_without_histogram_or_text(figure_tests: list[Test]) -> None:
     test = figure_tests[0]
-    bare = Record(test.name, positive=5, negative=95, iterations=100, condition=condition_text(test), chip="x")
+    bare = Record(
+        test.name, positive=5, negative=95, iterations=100, condition=condition_text(test.condition), chip="x"
+    )
     nothing = conform(Columns.of([bare]), load_model("sc"))
     assert nothing.apart["without the text of its test"] == 1
     found = conform(Columns.of([bare]), load_model("sc"), {test.name: test})

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from log_records import titan_logs
 
-from gpudiy.logs import Columns, LogError, LogFormat, load
+from gpudiy.logs import Columns, LogError, LogFormat, load_log
 from gpudiy.logs.json_lines import read_json_lines
 from gpudiy.logs.record import OutcomeCount, Record
 from gpudiy.logs.sources import LONGEST_LINE
@@ -167,7 +167,7 @@ def test_what_is_no_log(text: str, message: str, tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
     log.write_text(text)
     with pytest.raises(LogError, match=message) as error:
-        load(log)
+        load_log(log)
     assert str(error.value).startswith(f"{log}:")
 
 
@@ -203,7 +203,7 @@ def test_lines_that_are_no_records(line: str, message: str) -> None:
 def test_negative_counts_everywhere(tmp_path: Path) -> None:
     csv = tmp_path / "counts.csv"
     csv.write_text("test,GTX660,GTX750\nmp,3,-4\nsb,x,5\n")
-    log = load(csv)
+    log = load_log(csv)
     assert log.columns["positive"] == [3, 5]
     assert [(problem.line, problem.test) for problem in log.problems] == [(2, "mp"), (3, "sb")]
     text = "Test SB Allowed\nHistogram (1 states)\n-5    :>x=1;\nNo\n\nWitnesses\nPositive: 0, Negative: -5\n"
@@ -217,18 +217,18 @@ def test_damaged_archives_give_what_they_can(tmp_path: Path) -> None:
     packed = gzip.compress(lines.encode())
     cut, spoilt, followed = tmp_path / "cut.jsonl.gz", tmp_path / "spoilt.jsonl.gz", tmp_path / "followed.jsonl.gz"
     cut.write_bytes(packed[: len(packed) // 2])
-    log = load(cut)
+    log = load_log(cut)
     assert 100 < len(log.columns) < 5000
     assert any("ends in the middle" in problem.message for problem in log.problems)
     spoilt.write_bytes(packed[: len(packed) // 2] + b"\xff" * 64 + packed[len(packed) // 2 + 64 :])
-    assert any("damaged near byte" in problem.message for problem in load(spoilt).problems)
+    assert any("damaged near byte" in problem.message for problem in load_log(spoilt).problems)
     followed.write_bytes(packed + b"something else")
-    log = load(followed)
+    log = load_log(followed)
     assert len(log.columns) == 5000
     assert "not gzip" in log.problems[0].message
     wrong = tmp_path / "wrong.gz"
     wrong.write_bytes(b"\x1f\x8bnothing")
-    log = load(wrong)
+    log = load_log(wrong)
     assert not len(log.columns)
     assert "damaged" in log.problems[0].message
 
@@ -239,7 +239,7 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory(tmp_path: Path
         file.write(b"Test SB Allowed\n")
         file.truncate(2 << 30)  # a hole: two gigabytes of zeros that nobody stores
     with pytest.raises(LogError, match="not a log") as error:
-        load(log)
+        load_log(log)
     assert str(error.value).startswith(f"{log}:2: error: a line of more than {LONGEST_LINE:,} bytes")
 
 
@@ -250,34 +250,34 @@ def test_parquet_that_is_none(tmp_path: Path) -> None:
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(b"PAR1 and no more")
     with pytest.raises(LogError, match="no whole Parquet file"):
-        load(cut)
+        load_log(cut)
     other = tmp_path / "other.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"name": ["x"]}), other)
     with pytest.raises(LogError, match="no column `test`"):
-        load(other)
+        load_log(other)
     below = tmp_path / "below.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"test": ["x"], "positive": [-1]}), below)
     with pytest.raises(LogError, match="below 0"):
-        load(below)
+        load_log(below)
 
 
 def test_reading_warns_of_damages(tmp_path: Path) -> None:
-    from gpudiy.logs import DamagedLog, read
+    from gpudiy.logs import DamagedLog, read_log
 
     log = tmp_path / "log.jsonl"
     log.write_text('{"test": "MP"}\n{"test"')
     with pytest.warns(DamagedLog, match="log.jsonl:2:1: error: this is not JSON"):
-        frame = read(log)
+        frame = read_log(log)
     assert frame.attrs["problems"][0]["line"] == 2
     assert list(frame["test"]) == ["MP"]
 
 
 def test_a_directory_may_hold_other_files(corpus: Path, tmp_path: Path) -> None:
-    log = load(corpus / "gpu-litmus-titan")
+    log = load_log(corpus / "gpu-litmus-titan")
     assert len(log.columns) == 3
     assert [(Path(problem.path).name, problem.line) for problem in log.problems] == [("LICENSE.txt", 1)]
     with pytest.raises(LogError, match="no log"):
-        load(tmp_path)
+        load_log(tmp_path)
 
 
 @pytest.mark.parametrize("digits", [19, 5000])
@@ -289,7 +289,7 @@ def test_numbers_beyond_all_counting(digits: int, tmp_path: Path) -> None:
     assert len(problems) == 1
     csv = tmp_path / "log.csv"
     csv.write_text(f"test,positive\nmp,{many}\n")
-    assert "no count" in load(csv).problems[0].message
+    assert "no count" in load_log(csv).problems[0].message
 
 
 def test_histograms_may_be_missing() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from log_records import records
 
 import gpudiy.logs
-from gpudiy.logs import Columns, LogError, frame_of_records, load, records_of, write_log
+from gpudiy.logs import Columns, LogError, frame_of_records, load_log, records_of, write_log
 from gpudiy.logs.columns import NAMES
 from gpudiy.logs.record import Record
 
@@ -21,7 +21,7 @@ SOME = [Record("SB", chip="GTX Titan", positive=3, negative=97, iterations=100),
 
 def written_and_read(found: list[Record], path: Path) -> list[Record]:
     write_log(Columns.of(found), str(path))
-    log = load(path)
+    log = load_log(path)
     assert not log.problems
     return list(log.columns.records())
 
@@ -64,7 +64,7 @@ def test_one_frame_of_many_logs(tmp_path: Path) -> None:
         str(tmp_path),
         [tmp_path / "*.txt", tmp_path / "deep", f"{tmp_path}/t*.parquet"],
     ):
-        frame = gpudiy.logs.read(paths)
+        frame = gpudiy.logs.read_log(paths)
         assert sorted(frame["test"]) == ["MP", "MP", "SB", "SB"]
         assert frame["positive"].sum() == 6
         assert frame.attrs["problems"] == []
@@ -73,7 +73,7 @@ def test_one_frame_of_many_logs(tmp_path: Path) -> None:
 
 
 def test_outcomes_are_a_tidy_frame(corpus: Path) -> None:
-    frame = gpudiy.logs.read(corpus / "gpu-litmus-titan" / "IRIW_gl_cta.txt")
+    frame = gpudiy.logs.read_log(corpus / "gpu-litmus-titan" / "IRIW_gl_cta.txt")
     rows = gpudiy.logs.outcomes(frame)
     assert len(rows) == 10
     assert rows["count"].sum() == 100_002
@@ -84,17 +84,17 @@ def test_outcomes_are_a_tidy_frame(corpus: Path) -> None:
 def test_counts_from_csv(tmp_path: Path) -> None:
     log = tmp_path / "counts.csv"
     log.write_text("test,chip,observed,runs,figure\nmp,GTX 660,3,1000,7\nmp,GTX 750,,1000,7\n")
-    (record,) = load(log).columns.records()
+    (record,) = load_log(log).columns.records()
     assert (record.test, record.chip, record.positive, record.negative) == ("mp", "GTX 660", 3, 997)
     assert record.source == "figure 7"
     again = tmp_path / "again.csv"
     write_log(Columns.of([record]), str(again))
-    assert list(load(again).columns.records()) == [record]
+    assert list(load_log(again).columns.records()) == [record]
 
 
 def test_published_tables(corpus: Path) -> None:
     """Chips and incantations that stand in columns."""
-    frame = gpudiy.logs.read(corpus / "observations")
+    frame = gpudiy.logs.read_log(corpus / "observations")
     titan = frame[frame["chip"] == "GTX Titan"]
     by_incantation = titan[titan["test"] == "sb (inter-CTA)"].set_index("incantation")["positive"]
     assert by_incantation["none"] == 0
@@ -137,4 +137,4 @@ def test_several_gzip_members(tmp_path: Path) -> None:
         write_log(Columns.of([record]), str(tmp_path / "part.jsonl"))
         texts.append(gzip.compress((tmp_path / "part.jsonl").read_bytes()))
     log.write_bytes(b"".join(texts))
-    assert list(load(log).columns.records()) == SOME
+    assert list(load_log(log).columns.records()) == SOME

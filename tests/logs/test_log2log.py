@@ -10,11 +10,19 @@ from hypothesis import given
 from log_records import records
 
 from gpudiy.cli.log2log import main
-from gpudiy.logs import Columns, load, write_log
-from gpudiy.logs.operations import Filter, averaged, best, merged, natural, normalized, sorted_log, summed
-from gpudiy.logs.record import OutcomeCount, Record
-from gpudiy.logs.soundness import unsound
-from gpudiy.logs.switches import options_of_column
+from gpudiy.logs import Columns, load_log, write_log
+from gpudiy.logs.histogram import find_fault
+from gpudiy.logs.operations import (
+    Filter,
+    average_records,
+    keep_best,
+    merge_records,
+    natural,
+    normalize_record,
+    sort_records,
+    sum_records,
+)
+from gpudiy.logs.record import OutcomeCount, Record, options_of_column
 
 TITAN = Record("mp", chip="GTX Titan", positive=30, negative=70, iterations=100)
 NEVER = replace(TITAN, positive=0, negative=100)
@@ -29,7 +37,7 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def read(path: str) -> list[Record]:
-    log = load(path)
+    log = load_log(path)
     assert not log.problems
     return list(log.columns.records())
 
@@ -121,16 +129,16 @@ def test_bad_usage(words: list[str]) -> None:
 def test_sums_add_histograms() -> None:
     one = replace(TITAN, histogram=(OutcomeCount("x=1;", 30, True), OutcomeCount("x=0;", 70)), seconds=1.0)
     two = replace(one, histogram=(OutcomeCount("x=0;", 90), OutcomeCount("x=1;", 10, True)), positive=10, negative=90)
-    (found,) = summed([one, two])
+    (found,) = sum_records([one, two])
     assert found.histogram == (OutcomeCount("x=1;", 40, True), OutcomeCount("x=0;", 160))
     assert (found.positive, found.iterations, found.seconds) == (40, 200, 2.0)
     changed = replace(two, optcheck="reordered")
-    assert summed([one, changed]) == [one]
+    assert sum_records([one, changed]) == [one]
 
 
 def test_best_over_incantations(corpus: Path) -> None:
     """The published table: the best of 16 combinations."""
-    found = best(list(load(corpus / "observations" / "incantations-table6.csv").columns.records()))
+    found = keep_best(list(load_log(corpus / "observations" / "incantations-table6.csv").columns.records()))
     by_test = {(record.chip, record.test): record for record in found}
     assert len(found) == 8
     assert by_test["GTX Titan", "coRR (intra-CTA)"].positive == 9985
@@ -140,8 +148,8 @@ def test_best_over_incantations(corpus: Path) -> None:
 
 @given(records(failed=False))
 def test_normalized_counts_are_sound(record: Record) -> None:
-    found = normalized(record)
-    assert not unsound(found)
+    found = normalize_record(record)
+    assert not find_fault(found)
     if record.iterations:
         assert found.iterations == 100_000
         assert (found.positive > 0, found.negative > 0) == (record.positive > 0, record.negative > 0)
@@ -149,11 +157,15 @@ def test_normalized_counts_are_sound(record: Record) -> None:
 
 
 def test_averages_merges_and_order() -> None:
-    assert averaged([TITAN, replace(TITAN, positive=10, negative=90)])[0].positive == 20_000
-    kept, dropped = merged([TITAN, NEVER, replace(NEVER, chip="GTX 750")])
+    assert average_records([TITAN, replace(TITAN, positive=10, negative=90)])[0].positive == 20_000
+    kept, dropped = merge_records([TITAN, NEVER, replace(NEVER, chip="GTX 750")])
     assert (len(kept), dropped) == (2, [NEVER])
     names = ["T10", "T9", "t1"]
-    assert [record.test for record in sorted_log([replace(TITAN, test=name) for name in names])] == ["t1", "T9", "T10"]
+    assert [record.test for record in sort_records([replace(TITAN, test=name) for name in names])] == [
+        "t1",
+        "T9",
+        "T10",
+    ]
     assert natural("2+2W") < natural("MP")
 
 

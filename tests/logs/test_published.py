@@ -10,9 +10,9 @@ import pytest
 
 from gpudiy.cli import main
 from gpudiy.litmus import content_hash, print_test, read_test
-from gpudiy.logs import Record, load
+from gpudiy.logs import Record, load_log
 from gpudiy.logs.decision import Sighting
-from gpudiy.logs.tables.tally import observations
+from gpudiy.logs.tables.tally import observe
 from gpudiy.shipped import shipped
 
 THESIS_CHIPS = ["GTX 540m", "Tesla C2075", "GTX 660", "GTX Titan", "GTX 750"]
@@ -27,7 +27,7 @@ FILES = {"thesis.jsonl": 20, "asplos15.jsonl": 76, "asplos15-incantations.jsonl"
 
 
 def records(name: str) -> list[Record]:
-    log = load(shipped("logs") / name)
+    log = load_log(shipped("logs") / name)
     assert not log.problems
     return list(log.columns.records())
 
@@ -82,7 +82,7 @@ def test_table_6_comes_out_as_printed(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_titan_is_weaker_than_gtx_750_wherever_both_have_counts() -> None:
-    found = observations(record for name in FILES for record in records(name))
+    found = observe(record for name in FILES for record in records(name))
     both = [test for test in found.tests if {(test, "GTX Titan"), (test, "GTX 750")} <= found.tallies.keys()]
     seen = {
         chip: {test for test in both if found.tallies[test, chip].sighting is Sighting.OBSERVED}
@@ -107,5 +107,5 @@ def test_all_counts_are_those_of_the_corpus(corpus: Path) -> None:
             for row in csv.DictReader(file)
             for n in range(16)
         }
-    sums = observations(records("asplos15-incantations.jsonl")).incantations
+    sums = observe(records("asplos15-incantations.jsonl")).incantations
     assert {(chip, test, n): tally.sightings for (test, chip, n), tally in sums.items()} == sweeps

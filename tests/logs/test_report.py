@@ -22,7 +22,7 @@ from gpudiy.logs.html_report.page import page_text
 from gpudiy.logs.html_report.payload import payload
 from gpudiy.logs.record import Ending, OutcomeCount
 from gpudiy.logs.statistics import rate, zero_bound
-from gpudiy.logs.tables.tally import KnownChip, KnownTest, Observations, SightingTally, observations
+from gpudiy.logs.tables.tally import KnownChip, KnownTest, Observations, SightingTally, observe
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
 from gpudiy.shipped import shipped
@@ -61,9 +61,7 @@ def test_models_speak_of_what_they_were_made_for(figures: list[Path]) -> None:
 
 
 def test_tests_that_tell_chips_apart_are_drawn_first() -> None:
-    found = observations(
-        [run("none", "A"), run("both", "A", 1), run("both", "B", 1), run("one", "A", 1), run("one", "B")]
-    )
+    found = observe([run("none", "A"), run("both", "A", 1), run("both", "B", 1), run("one", "A", 1), run("one", "B")])
     assert most_telling(found, list(found.tests), list(found.chips)) == ["one", "both", "none"]
 
 
@@ -381,6 +379,6 @@ def test_many_tests_and_chips_keep_few_elements(page: Page, tmp_path: Path) -> N
 
 
 def write_page(path: Path, records: Observations | list[Record]) -> None:
-    found = records if isinstance(records, Observations) else observations(records)
+    found = records if isinstance(records, Observations) else observe(records)
     data = payload(found, list(found.tests), list(found.chips), {}, (), 0)
     path.write_text(page_text(data, "Report"), encoding="utf-8")

@@ -26,7 +26,7 @@ from gpudiy.logs.tables.heat import STEPS, colour, step_of
 from gpudiy.logs.tables.kinds import flat_table
 from gpudiy.logs.tables.printing import csv_text, html_text, latex_text, markdown_text
 from gpudiy.logs.tables.table import Table, per_100k
-from gpudiy.logs.tables.tally import Combination, observations
+from gpudiy.logs.tables.tally import observe
 from gpudiy.shipped import shipped
 
 THESIS = str(shipped("logs") / "thesis.jsonl")
@@ -39,7 +39,7 @@ def run(test: str = "SB", chip: str = "A", count: int = 0, of: int = 1000, **res
 
 
 def table_of(*records: Record) -> Table:
-    found = observations(records)
+    found = observe(records)
     return flat_table(found, list(found.tests), list(found.chips))
 
 
@@ -73,13 +73,13 @@ def test_only_evidence_is_counted() -> None:
 def test_records_of_one_test_and_chip_are_summed_or_the_best_is_taken() -> None:
     records = [run(count=10), run(count=30, of=2000), run(count=0, of=500), run(count=99, optcheck="optimised")]
     assert cells(table_of(*records)) == [["1143"]]  # 40 of 3500
-    best = observations(records, Combination.BEST)
+    best = observe(records, best=True)
     assert best.tallies["SB", "A"].sightings == 30 and best.tallies["SB", "A"].records == 4
 
 
 def test_tests_are_the_same_by_hash_and_else_by_name() -> None:
     one, other = run(hash="a" * 32, tool="gpudiy"), run(hash="b" * 32, tool="gpudiy")
-    found = observations([one, replace(one, test="again"), other, run("MP"), replace(run("MP"), hash="c" * 32)])
+    found = observe([one, replace(one, test="again"), other, run("MP"), replace(run("MP"), hash="c" * 32)])
     assert list(found.tests) == ["SB#aaaaaa", "SB#bbbbbb", "MP"] and len(found.clashes) == 1
     assert found.tallies["SB#aaaaaa", "A"].iterations == found.tallies["MP", "A"].iterations == 2000
 

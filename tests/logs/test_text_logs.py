@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from log_records import TITAN, records, titan_logs
 
-from gpudiy.logs.record import Ending, OutcomeCount, Record
-from gpudiy.logs.switches import incantation_column
+from gpudiy.logs.record import Ending, OutcomeCount, Record, incantation_column
 from gpudiy.logs.text_body import read_exact, read_lines
 from gpudiy.logs.text_reader import read_text
 from gpudiy.logs.text_writer import print_text

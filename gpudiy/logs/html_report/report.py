@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from gpudiy.logs.frame import LogSource
 from gpudiy.logs.html_report.judgement import MODELS, Judgement, judge, most_telling
 from gpudiy.logs.html_report.page import page_text
 from gpudiy.logs.html_report.payload import payload
 from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
-from gpudiy.logs.tables.tally import Observations
+from gpudiy.logs.tables.tally import Observations, observe
 from gpudiy.models.library import load_model
 from gpudiy.processes import map_in_processes
 
-PICTURES = 100
+TITLE = "What the chips showed"
+PICTURES = 100  # executions that are drawn
 Watch = Callable[[Iterator[Judgement], int], Iterator[Judgement]]
 
 
@@ -27,10 +29,26 @@ class HtmlReport:
     found: Observations
 
 
+def report(
+    logs: LogSource,
+    *,
+    title: str = TITLE,
+    tests: Sequence[str] = (),
+    chips: Sequence[str] = (),
+    best: bool = False,
+    models: Sequence[str] = MODELS,
+    pictures: int = PICTURES,
+    jobs: int = 1,
+) -> HtmlReport:
+    """The report of logs; see `make_report`. With `best` only the best record of each test on each chip counts."""
+    found = observe(logs, best=best)
+    return make_report(found, title=title, tests=tests, chips=chips, models=tuple(models), pictures=pictures, jobs=jobs)
+
+
 def make_report(
     found: Observations,
     *,
-    title: str = "What the chips showed",
+    title: str = TITLE,
     tests: Sequence[str] = (),
     chips: Sequence[str] = (),
     models: tuple[str, ...] = MODELS,

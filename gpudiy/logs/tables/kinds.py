@@ -1,13 +1,18 @@
-"""The three kinds of table: tests by chips, grids of what stands between accesses, tests by incantations."""
+"""The three kinds of table: tests by chips, grids by what is between the accesses, tests by incantations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import TypedDict, Unpack
 
+from gpudiy.logs.frame import LogSource
+from gpudiy.logs.log import LogError
+from gpudiy.logs.operations import natural
+from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
 from gpudiy.logs.tables.table import Table, TableRow, cell_of, notes_for
-from gpudiy.logs.tables.tally import Observations, natural
+from gpudiy.logs.tables.tally import Observations, observe
 
 SWITCH_LETTERS = "mbsr"
 NOTHING = "\u2013"  # a dash
@@ -15,9 +20,52 @@ INCANTATION_NOTE = "Incantations: m memory stress, b bank conflicts, s synchroni
 
 
 class TableKind(StrEnum):
+    """What a table shows."""
+
     FLAT = "flat"
     GRID = "grid"
     INCANTATIONS = "incantations"
+
+
+def table(
+    logs: LogSource, *, kind: str = TableKind.FLAT, best: bool = False, **options: Unpack[TableOptions]
+) -> list[Table]:
+    """What chips showed, as tables: one of a flat kind, several of a grid. `TableOptions` lists the options."""
+    return make_tables(observe(logs, best=best), kind, **options)
+
+
+class TableOptions(TypedDict, total=False):
+    """Which tests and chips a table shows, in which order, and how it counts."""
+
+    tests: Sequence[str]  # patterns such as MP*
+    chips: Sequence[str]
+    order: str  # name, rate or log
+    reverse: bool
+    weak_only: bool  # only tests whose weak outcome was observed
+    absolute: bool  # sightings as they are, not per 100,000 iterations
+
+
+def make_tables(found: Observations, kind: str = TableKind.FLAT, **options: Unpack[TableOptions]) -> list[Table]:
+    """The tables of a kind; raises `LogError` where the observations have nothing for it."""
+    chips = selected_chips(found, options.get("chips", ()))
+    order = RowOrder(options.get("order", RowOrder.NAME))
+    tests = selected_tests(found, chips, options.get("tests", ()), order, options.get("weak_only", False))
+    if options.get("reverse", False):
+        tests.reverse()
+    absolute = options.get("absolute", False)
+    match TableKind(kind):
+        case TableKind.FLAT:
+            return [flat_table(found, tests, chips, absolute)]
+        case TableKind.GRID:
+            tables = grid_tables(found, tests, chips, absolute)
+            if not tables:
+                raise LogError("no test here has a thread with two accesses: there is no grid to make")
+            return tables
+        case TableKind.INCANTATIONS:
+            incantations = incantation_table(found, tests, chips, absolute)
+            if not incantations.rows:
+                raise LogError("no record here tells all four switches of its incantation")
+            return [incantations]
 
 
 def flat_table(found: Observations, tests: Sequence[str], chips: Sequence[str], absolute: bool = False) -> Table:
@@ -91,7 +139,7 @@ def _all_notes(tables: Sequence[Table], absolute: bool) -> tuple[str, ...]:
     return notes_for(tuple(row for table in tables for row in table.rows), absolute)
 
 
-def _strength(words: str) -> tuple[int, list[tuple[int, str]]]:
+def _strength(words: str) -> tuple[int, tuple[object, ...]]:
     """Nothing first, then dependencies, then fences by how far they reach."""
     ranks = ("po", "data", "addr", "ctrl", "membar.cta", "membar.gl", "membar.sys", "fence")
     rank = next((index for index, word in enumerate(ranks) if words.startswith(word)), len(ranks))

@@ -1,4 +1,4 @@
-"""Tables as text: HTML, LaTeX, Markdown and CSV."""
+"""Tables as text: HTML, LaTeX, Markdown, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
+from gpudiy.errors import InputError
 from gpudiy.logs.tables.heat import colour, css, step_of
 from gpudiy.logs.tables.table import Cell, Table
+from gpudiy.logs.tables.terminal import plain_text
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONG = 40  # rows from which on a LaTeX table may break over pages
@@ -42,6 +44,36 @@ SUFFIXES = {
     ".html": TableFormat.HTML, ".htm": TableFormat.HTML, ".tex": TableFormat.LATEX, ".md": TableFormat.MARKDOWN,
     ".csv": TableFormat.CSV, ".json": TableFormat.JSON, ".jsonl": TableFormat.JSON, ".txt": TableFormat.TEXT,
 }  # fmt: skip
+
+
+def format_of(path: str | None) -> TableFormat:
+    """The format that the suffix of a file asks for, and text without a file; raises `InputError`."""
+    if path is None:
+        return TableFormat.TEXT
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(
+            f"{path}: no table is printed as {suffix or 'a file without suffix'}",
+            hint=f"suffixes: {' '.join(SUFFIXES)}; or say --format",
+        )
+    return SUFFIXES[suffix]
+
+
+def tables_text(tables: Sequence[Table], form: TableFormat, heat: bool = True, document: bool = False) -> str:
+    """The tables in a format; `document` makes LaTeX that compiles as it is."""
+    match form:
+        case TableFormat.TEXT:
+            return plain_text(tables)
+        case TableFormat.HTML:
+            return html_text(tables, heat)
+        case TableFormat.LATEX:
+            return latex_text(tables, heat, document)
+        case TableFormat.MARKDOWN:
+            return markdown_text(tables)
+        case TableFormat.CSV:
+            return csv_text(tables)
+        case TableFormat.JSON:
+            return json_text(tables)
 
 
 def html_text(tables: Sequence[Table], heat: bool = True) -> str:

@@ -8,7 +8,8 @@ from fnmatch import fnmatchcase
 
 from gpudiy.errors import InputError, near_name
 from gpudiy.logs.decision import Sighting
-from gpudiy.logs.tables.tally import Observations, natural
+from gpudiy.logs.operations import natural
+from gpudiy.logs.tables.tally import Observations
 
 
 class SelectionError(InputError):

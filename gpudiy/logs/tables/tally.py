@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from gpudiy.logs.chips import chips_of
-from gpudiy.logs.columns import Columns
 from gpudiy.logs.decision import Sighting, count_sightings, sighting_of
+from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.matching import match_tests
-from gpudiy.logs.record import Record
-from gpudiy.logs.switches import incantation_column
-
-EVIDENCE = (Sighting.OBSERVED, Sighting.NOT_OBSERVED)
-
-
-class Combination(StrEnum):
-    """What becomes of several records of one test on one chip."""
-
-    SUM = "sum"
-    BEST = "best"  # the one with the highest rate
+from gpudiy.logs.record import Record, incantation_column
 
 
 @dataclass(slots=True)
@@ -50,7 +37,7 @@ class SightingTally:
         if record.source and record.source not in self.sources:
             self.sources.append(record.source)
         self.records_by_sighting[sighting] = self.records_by_sighting.get(sighting, 0) + 1
-        if sighting not in EVIDENCE:
+        if not sighting.is_evidence:
             if reason not in self.reasons:
                 self.reasons.append(reason)
             return
@@ -107,14 +94,14 @@ class Observations:
     records: int = 0
     clashes: tuple[str, ...] = ()  # names that stand for different tests
 
-    def add(self, record: Record, test: str, chip: str, combination: Combination) -> None:
+    def add(self, record: Record, test: str, chip: str, best: bool) -> None:
         self.records += 1
         held = self.tests.get(test)
         if held is None or (record.text and not held.text):
             self.tests[test] = KnownTest(test, record.hash, record.text, record.condition)
         self.chips.setdefault(chip, KnownChip(chip)).add(record)
         sighting, reason = sighting_of(record)
-        _add(self.tallies.setdefault((test, chip), SightingTally()), record, sighting, reason, combination)
+        _add(self.tallies.setdefault((test, chip), SightingTally()), record, sighting, reason, best)
         published = incantation_column(record.options)
         if published is not None:
             self.incantations.setdefault((test, chip, published - 1), SightingTally()).add(record, sighting, reason)
@@ -122,29 +109,26 @@ class Observations:
             self.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
 
 
-def observations(records: Columns | Iterable[Record], combination: Combination = Combination.SUM) -> Observations:
-    """The records by test and chip, as they match across logs."""
-    columns = records if isinstance(records, Columns) else Columns.of(records)
+def observe(logs: LogSource, best: bool = False) -> Observations:
+    """The records by test and chip, as they match across logs.
+
+    Several records of one test on one chip are added up; with `best` only the one with the highest rate counts.
+    """
+    columns = open_log(logs).columns
     matching, chips = match_tests(columns), chips_of(columns)
     found = Observations(clashes=matching.clashes)
     for record, number, place in zip(columns.records(), matching.tests, chips.chips, strict=True):
         test, chip = matching.names[number], _chip_name(chips.names[place], record.simulated)
-        found.add(record, test, chip, combination)
+        found.add(record, test, chip, best)
     return found
-
-
-def natural(text: str) -> list[tuple[int, str]]:
-    """A key that sorts as people count: MP2 before MP10, letters without case."""
-    parts = re.split(r"(\d+)", text.lower())
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _chip_name(name: str, simulated: bool) -> str:
     return f"{name} (simulated)" if simulated and "simulated" not in name.lower() else name
 
 
-def _add(tally: SightingTally, record: Record, sighting: Sighting, reason: str, combination: Combination) -> None:
-    if combination is Combination.BEST and tally.iterations and sighting in EVIDENCE:
+def _add(tally: SightingTally, record: Record, sighting: Sighting, reason: str, best: bool) -> None:
+    if best and tally.iterations and sighting.is_evidence:
         if count_sightings(record) * tally.iterations <= tally.sightings * record.iterations:
             tally.records += 1
             return

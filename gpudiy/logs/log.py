@@ -1,10 +1,11 @@
-"""What is wrong with a log: a `LogError` when nothing of it can be read, a `LogProblem` for each damaged part."""
+"""`Log`: the records that were read, and what was damaged. `LogError`: nothing could be read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpudiy.errors import InputError
+from gpudiy.logs.columns import Columns
 
 
 class LogError(InputError):
@@ -28,3 +29,12 @@ class LogProblem:
 
     def as_json(self) -> dict[str, object]:
         return {"path": self.path, "line": self.line, "test": self.test, "message": self.message}
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Everything that was read: records by column, and what was damaged."""
+
+    columns: Columns
+    problems: tuple[LogProblem, ...] = ()
+    files: tuple[str, ...] = field(default=())
