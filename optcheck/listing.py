@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from gpudiy.errors import InputError, near_name
-from optcheck.literal import PREFIX
+from optcheck.literal import decoded
 from optcheck.opcodes import OPCODES
 from optcheck.sass import SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
@@ -77,7 +77,7 @@ class SassFunction:
     def literals(self) -> set[int]:
         """The specification literals in the code."""
         found = (instruction.literal for instruction in self.instructions)
-        return {literal for literal in found if literal is not None and literal >> 12 == PREFIX}
+        return {literal for literal in found if literal is not None and decoded(literal) is not None}
 
     @cached_property
     def _places(self) -> dict[int, int]:

@@ -1,7 +1,8 @@
 """The literals a specification is written with: immediates that no other code uses, found again in the SASS.
 
 A literal has 32 bits: the prefix 0x07f3a, then the thread (3 bits), the type of the access (5) and its position among
-the accesses of its thread (4). For thread 0 this is the layout of the thesis: `07f3a | type | position`.
+the accesses of its thread (4). For thread 0 this is the layout of the thesis: `07f3a | type | position`. Types from 32
+on have the prefix 0x07f3c.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from gpudiy.litmus.instruction import MemoryInstruction
 from gpudiy.litmus.traits import literal_name
 
 PREFIX = 0x07F3A
+SECOND_PREFIX = 0x07F3C  # types 32 to 63
 STRESS_PREFIX = 0x07F3B  # values a stressing thread stores: `07f3b | pattern`, so its loop is found in the SASS
-THREADS, TYPES, POSITIONS = 8, 32, 16
+PREFIXES = (PREFIX, SECOND_PREFIX, STRESS_PREFIX)
+THREADS, TYPES, POSITIONS = 8, 64, 16
 
 _SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
@@ -37,7 +40,8 @@ class Literal:
     position: int
 
     def encoded(self) -> int:
-        return PREFIX << 12 | self.thread << 9 | self.type << 4 | self.position
+        prefix = PREFIX if self.type < 32 else SECOND_PREFIX
+        return prefix << 12 | self.thread << 9 | (self.type & 31) << 4 | self.position
 
     @property
     def type_name(self) -> str:
@@ -46,9 +50,10 @@ class Literal:
 
 def decoded(value: int) -> Literal | None:
     """The literal that an immediate is, if it is one."""
-    if value >> 12 != PREFIX:
+    if value >> 12 not in (PREFIX, SECOND_PREFIX):
         return None
-    return Literal(value >> 9 & 7, value >> 4 & 31, value & 15)
+    more = 0 if value >> 12 == PREFIX else 32
+    return Literal(value >> 9 & 7, (value >> 4 & 31) + more, value & 15)
 
 
 def stress_literal(pattern: int) -> int:
@@ -73,8 +78,9 @@ def cache_or_order(type_name: str) -> Access | None:
         return None
     if not suffix:
         return Access()
-    if suffix == "volatile":
-        return Access(order=Order.VOLATILE)
+    for named in Order:
+        if named.implied_scope is not None and f".{suffix}" == named.spelling:
+            return Access(order=named)
     order, _, scope = suffix.partition(".")
     if scope:
         return Access(order=Order(order), scope=Scope[scope.upper()])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from optcheck.literal import PREFIX, STRESS_PREFIX
+from optcheck.literal import PREFIXES
 
 ZERO, UNIFORM_ZERO = "RZ", "URZ"
 TRUE = frozenset({"PT", "UPT"})
@@ -221,7 +221,7 @@ class SassInstruction:
     def literal(self) -> int | None:
         """An immediate that is a specification or marks stress."""
         for operand in self.operands:
-            if isinstance(operand, NumberOperand) and operand.value >> 12 in (PREFIX, STRESS_PREFIX):
+            if isinstance(operand, NumberOperand) and operand.value >> 12 in PREFIXES:
                 return operand.value
         return None
 

@@ -34,6 +34,7 @@ from gpudiy.litmus.instruction import (
     SetPredicate,
     Store,
     Variable,
+    access_of,
     guard_of,
 )
 from gpudiy.litmus.test import Test
@@ -46,6 +47,13 @@ FENCES = {
     FenceKind.ACQ_REL: "acq_rel",
     FenceKind.ACQUIRE: "acquire",
     FenceKind.RELEASE: "release",
+}
+ORDERS = {
+    Order.RELAXED: "relaxed",
+    Order.ACQUIRE: "acquire",
+    Order.RELEASE: "release",
+    Order.ACQ_REL: "acq_rel",
+    Order.VOLATILE: "relaxed",
 }
 CACHES = {CacheOperator.CG: "gpu", CacheOperator.CV: "sys", CacheOperator.WT: "sys"}
 FETCHES = {
@@ -127,6 +135,9 @@ def obstacle_on_host(test: Test) -> str | None:
                 isinstance(instruction, MemoryInstruction) and instruction.access.proxy is not Proxy.GENERIC
             ):
                 return f"P{number}: there are no proxies"
+            access = access_of(instruction)
+            if access is not None and access.order is not Order.WEAK and access.order not in ORDERS:
+                return f"P{number}: there is nothing like .{access.order}"
             if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in ATOMICS:
                 return f"P{number}: there is no atomic {instruction.operation}"
     for use in memory_uses(test):
@@ -166,13 +177,9 @@ def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
 
 def order_and_scope(access: Access) -> tuple[str, str] | None:
     """The C11 order and the scope of an access; None for a plain one."""
-    match access.order:
-        case Order.VOLATILE:
-            return "relaxed", "sys"
-        case Order.RELAXED | Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
-            return str(access.order), SCOPES[access.scope or Scope.GPU]
-        case Order.WEAK:
-            return None if access.cache is None else ("relaxed", CACHES.get(access.cache, "cta"))
+    if access.order is not Order.WEAK:
+        return ORDERS[access.order], SCOPES[access.effective_scope or Scope.GPU]
+    return None if access.cache is None else ("relaxed", CACHES.get(access.cache, "cta"))
 
 
 class _Writer:

@@ -53,6 +53,13 @@ class Scope(IntEnum):
 ACCESS_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
 
+class Space(StrEnum):
+    """Where a variable lives."""
+
+    GLOBAL = "global"
+    SHARED = "shared"
+
+
 class Order(StrEnum):
     """The memory order of an access; a volatile access is a relaxed one of scope sys that no compiler may touch."""
 
@@ -78,16 +85,20 @@ class Order(StrEnum):
                 return None
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """The order as modifiers, the word that tells it from others first."""
+        return (self.value,)
+
+    @property
     def spelling(self) -> str:
-        """The order as a modifier; `.weak` is left out."""
-        return "" if self is Order.WEAK else f".{self}"
+        """The order as it is written; `.weak` is left out."""
+        return "" if self is Order.WEAK else "".join(f".{word}" for word in self.words)
 
-
-class Space(StrEnum):
-    """Where a variable lives."""
-
-    GLOBAL = "global"
-    SHARED = "shared"
+    def reaches(self, space: Space) -> bool:
+        """Whether accesses of this order can be to memory of this space."""
+        match self:
+            case Order.WEAK | Order.VOLATILE | Order.RELAXED | Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
+                return True
 
 
 class CacheOperator(StrEnum):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from gpudiy.errors import counted
 from gpudiy.litmus.access import (
     ACCESS_SCOPES,
+    Access,
     Order,
     Proxy,
     ScalarType,
@@ -37,7 +38,7 @@ from gpudiy.litmus.instruction import (
     guard_of,
 )
 from gpudiy.litmus.instruction_text import number_text
-from gpudiy.litmus.traits import traits_of
+from gpudiy.litmus.traits import Traits, traits_of
 
 Types = dict[str, ScalarType]
 
@@ -87,6 +88,21 @@ def _access(instruction: MemoryInstruction) -> Problem | None:
     """Why the instruction cannot have the attributes of its access."""
     access, traits = instruction.access, traits_of(instruction)
     word = traits.words[Proxy.GENERIC]
+    problem = _order(access, traits, word) or _cache(access, traits, word)
+    if problem is not None:
+        return problem
+    if access.proxy not in traits.words:
+        return Problem(f"{word} cannot go through the {access.proxy} proxy")
+    if access.proxy is not Proxy.GENERIC and access.space is Space.SHARED:
+        return Problem(f"an access through the {access.proxy} proxy cannot be .shared", "shared")
+    if access.type is ScalarType.PRED:
+        return Problem("a predicate cannot be accessed in memory", "pred")
+    if isinstance(instruction, (Atomic, Reduce)) and access.type.bits == 16:
+        return Problem(f"{word} cannot have type .{access.type}", access.type)
+    return None
+
+
+def _order(access: Access, traits: Traits, word: str) -> Problem | None:
     if access.order not in traits.orders:
         return Problem(f"{word} cannot be .{access.order}", access.order, _either("orders", traits.orders))
     if access.order.takes_scope:
@@ -96,21 +112,20 @@ def _access(instruction: MemoryInstruction) -> Problem | None:
             return Problem(f"{word} cannot have scope .{access.scope.word}", access.scope.word, _scopes(ACCESS_SCOPES))
     elif access.scope is not None:
         return Problem(f"an access that is .{access.order} takes no scope", access.scope.word)
-    if access.cache is not None:
-        if access.cache not in traits.cache_operators:
-            return Problem(f"{word} cannot have cache operator .{access.cache}", access.cache)
-        if access.order is not Order.WEAK:
-            return Problem(f"an access that is .{access.order} takes no cache operator", access.cache)
-        if access.proxy is not Proxy.GENERIC:
-            return Problem(f"an access through the {access.proxy} proxy takes no cache operator", access.cache)
-    if access.proxy not in traits.words:
-        return Problem(f"{word} cannot go through the {access.proxy} proxy")
-    if access.proxy is not Proxy.GENERIC and access.space is Space.SHARED:
-        return Problem(f"an access through the {access.proxy} proxy cannot be .shared", "shared")
-    if access.type is ScalarType.PRED:
-        return Problem("a predicate cannot be accessed in memory", "pred")
-    if isinstance(instruction, (Atomic, Reduce)) and access.type.bits == 16:
-        return Problem(f"{word} cannot have type .{access.type}", access.type)
+    if access.space is not None and not access.order.reaches(access.space):
+        return Problem(f"an access that is .{access.order} cannot be .{access.space}", access.space)
+    return None
+
+
+def _cache(access: Access, traits: Traits, word: str) -> Problem | None:
+    if access.cache is None:
+        return None
+    if access.cache not in traits.cache_operators:
+        return Problem(f"{word} cannot have cache operator .{access.cache}", access.cache)
+    if access.order is not Order.WEAK:
+        return Problem(f"an access that is .{access.order} takes no cache operator", access.cache)
+    if access.proxy is not Proxy.GENERIC:
+        return Problem(f"an access through the {access.proxy} proxy takes no cache operator", access.cache)
     return None
 
 

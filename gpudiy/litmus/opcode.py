@@ -40,6 +40,7 @@ Kind = TypeVar("Kind")
 
 TYPES = {type.value: type for type in ScalarType}
 ORDERS = {order.value: order for order in Order}
+LONG_ORDERS = tuple(order for order in Order if len(order.words) > 1)
 SCOPES = {scope.word: scope for scope in (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)}
 SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "shared::cta": Space.SHARED}
 CACHES = {cache.value: cache for cache in CacheOperator}
@@ -195,7 +196,7 @@ def _type(modifiers: Modifiers, operands: Operands) -> ScalarType:
 
 
 def _access(modifiers: Modifiers, operands: Operands, proxy: Proxy, default: Order) -> Access:
-    order = modifiers.take("order", ORDERS) or default
+    order = _order(modifiers) or default
     scope = modifiers.take("scope", SCOPES)
     space = modifiers.take("space", SPACES)
     cache = modifiers.take("cache operator", CACHES)
@@ -204,13 +205,25 @@ def _access(modifiers: Modifiers, operands: Operands, proxy: Proxy, default: Ord
     return Access(type, order, scope, space, cache, proxy)
 
 
+def _order(modifiers: Modifiers) -> Order | None:
+    for order in LONG_ORDERS:
+        if order.value in modifiers.words:
+            missing = [word for word in order.words if word not in modifiers.words]
+            if missing:
+                raise SyntaxProblem(f"{modifiers.text} must have {order.spelling}", token=order.value)
+            for word in order.words:
+                modifiers.words.remove(word)
+            return order
+    return modifiers.take("order", ORDERS)
+
+
 def _atomic(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
     """Without an order it is relaxed, without a scope its scope is gpu; its type is the one PTX has for it."""
     operation = modifiers.need("operation", OPERATIONS)
     returns = modifiers.opcode in ATOMICS
     proxy = (ATOMICS if returns else REDUCTIONS)[modifiers.opcode]
-    scope = modifiers.take("scope", SCOPES)
     access = _access(modifiers, operands, proxy, Order.RELAXED)
+    scope = access.scope
     if scope is None and access.order.takes_scope:
         scope = Scope.GPU
     type = _atomic_type(operation, access.type)

@@ -264,6 +264,9 @@ def _check_spaces(test: Test, uses: list[Use], spaces: Spaces, locations: dict[s
             if named is not None and named is not space:
                 place = _address_place(number, index, instruction)
                 raise InvalidTest(f"a .{named} access to {name}, which the memory map puts in {space} space", place)
+            if not instruction.access.order.reaches(space):
+                place = _address_place(number, index, instruction)
+                raise InvalidTest(f"an access that is .{instruction.access.order} cannot be to {space} memory", place)
             cta = test.scope_tree.placements[number].cta
             if space is Space.SHARED and users.setdefault(locations[name], cta) != cta:
                 place = _address_place(number, index, instruction)

@@ -79,11 +79,11 @@ def _unknown_access(access: Access, profile: Profile) -> str | None:
         return "the simulated machine has the generic proxy only"
     if profile.family is not MemoryFamily.SINGLE_MEMORY:
         return None
-    match access.order:
-        case Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
-            return f"{profile.chip} has neither acquire nor release"
-        case Order.WEAK | Order.RELAXED | Order.VOLATILE:
-            return f"{profile.chip} has no clusters" if access.scope is Scope.CLUSTER else None
+    if access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL):
+        return f"{profile.chip} has neither acquire nor release"
+    if access.order not in (Order.WEAK, Order.RELAXED, Order.VOLATILE):
+        return f"{profile.chip} has nothing like .{access.order}"
+    return f"{profile.chip} has no clusters" if access.scope is Scope.CLUSTER else None
 
 
 def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:
