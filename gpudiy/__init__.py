@@ -1,3 +1,54 @@
-"""gpudiy finds out what the memory models of GPUs really are."""
+"""gpudiy finds out what the memory models of GPUs really are.
 
-__version__ = "0.1.0"
+One function for each arrow of the pipeline; what they give shows itself in a notebook:
+
+    test = gpudiy.read("mp.litmus")                        a Test
+    tests = gpudiy.generate(family="classic")              a list of Tests
+    verdicts = gpudiy.model(tests, models="sc,ptx-6.0")    a DataFrame, one row per verdict
+
+Where a function takes tests it takes one or many, as such or as paths. Options have the names and defaults of the
+command line. Errors are of one family, `GpudiyError`. Everything is imported when it is first used, so that
+`import gpudiy` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from gpudiy.version import __version__
+
+if TYPE_CHECKING:
+    from gpudiy.diy.generate import generate
+    from gpudiy.errors import DeviceFailure, GpudiyError, InputError, MissingTool, UnwritableOutput, UsageError
+    from gpudiy.litmus.loading import read, read_all
+    from gpudiy.litmus.test import Test
+    from gpudiy.models.search import Execution
+    from gpudiy.models.verdict import Verdict
+    from gpudiy.models.verdict_frame import model
+
+_MODULES = {
+    "diy.generate": ("generate",),
+    "errors": ("DeviceFailure", "GpudiyError", "InputError", "MissingTool", "UnwritableOutput", "UsageError"),
+    "litmus.loading": ("read", "read_all"),
+    "litmus.test": ("Test",),
+    "models.search": ("Execution",),
+    "models.verdict": ("Verdict",),
+    "models.verdict_frame": ("model",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "DeviceFailure", "Execution", "GpudiyError", "InputError", "MissingTool", "Test", "UnwritableOutput", "UsageError",
+    "Verdict", "__version__", "generate", "model", "read", "read_all",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpudiy.campaign.plan import Plan
-from gpudiy.diy.families import FAMILIES
+from gpudiy.diy.families import find_family
 from gpudiy.diy.generator import Generator
 from gpudiy.diy.writer import INDEX, SUFFIX, DirectoryWriter
-from gpudiy.errors import InputError, near_name
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
@@ -54,9 +53,7 @@ def planned_tests(plan: Plan) -> list[PlannedTest]:
 def check_families(plan: Plan) -> None:
     """Raise `InputError` for a family that does not exist."""
     for family in plan.tests.families:
-        if family not in FAMILIES:
-            hint = near_name(family, tuple(FAMILIES)) or f"families are {', '.join(FAMILIES)}"
-            raise InputError(f"there is no family {family!r}", hint=hint)
+        find_family(family)
 
 
 def _folders(plan: Plan) -> Iterator[Path]:
@@ -66,7 +63,7 @@ def _folders(plan: Plan) -> Iterator[Path]:
         folder = root / family
         if not (folder / INDEX).exists():
             with DirectoryWriter(folder) as writer:
-                for blueprint in Generator(FAMILIES[family].recipe()).blueprints():
+                for blueprint in Generator(find_family(family).recipe()).blueprints():
                     writer.write(blueprint)
         yield folder
     if plan.tests.paths:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from importlib import import_module
 from types import ModuleType
 
-from gpudiy import __version__
 from gpudiy.cli.help_text import HelpText
 from gpudiy.errors import GpudiyError
+from gpudiy.version import __version__
 
 VERBS = {  # in the order of the pipeline
     "show": "draw tests: their threads, scope tree and condition",

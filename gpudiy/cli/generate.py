@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.progress import progress
-from gpudiy.errors import UnwritableOutput, UsageError
+from gpudiy.errors import UnwritableOutput
 
 if TYPE_CHECKING:
     from gpudiy.diy.blueprint import Blueprint
@@ -131,71 +131,10 @@ def _written(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[
 
 def _recipe(arguments: Namespace) -> Recipe:
     """What the options ask for; raises `UsageError` where they contradict each other."""
-    from dataclasses import replace
+    from gpudiy.diy.generate import make_recipe
 
-    from gpudiy.diy.cycle import fault_of_cycle
-    from gpudiy.diy.edge import LEVELS
-    from gpudiy.diy.generator import Trees
-    from gpudiy.diy.vocabulary import parse_edges
-
-    recipe = _chosen(arguments)
-    sizes = {name: getattr(arguments, name) for name in ("edges", "threads", "locations")}
-    given = {name: size for name, size in sizes.items() if size is not None}
-    limits = replace(recipe.limits, **given)
-    if given:
-        cycles = tuple(cycle for cycle in recipe.cycles if fault_of_cycle(cycle, limits) is None)
-        recipe = replace(recipe, limits=limits, cycles=cycles)
-    if arguments.trees is not None:
-        recipe = replace(recipe, trees=Trees(arguments.trees))
-    if arguments.levels is not None:
-        if not arguments.levels or not set(arguments.levels) <= set(LEVELS):
-            raise UsageError(f"--levels: {arguments.levels!r} has other letters than {LEVELS}")
-        recipe = replace(recipe, levels=arguments.levels)
-    if arguments.exclude is not None:
-        from gpudiy.diy.pattern import agrees
-
-        banned = parse_edges(arguments.exclude, "--exclude").edges
-        kept = tuple(edge for edge in recipe.edges if not any(agrees(edge, one) for one in banned))
-        cycles = tuple(c for c in recipe.cycles if not any(agrees(edge, one) for edge in c for one in banned))
-        recipe = replace(recipe, edges=kept, cycles=cycles)
-    if arguments.conform is not None:
-        from gpudiy.diy.pattern import parse_pattern
-
-        recipe = replace(recipe, conform=parse_pattern(arguments.conform, "--conform"))
-    return recipe
-
-
-def _chosen(arguments: Namespace) -> Recipe:
-    ways = [name for name in ("cycle", "family") if getattr(arguments, name) is not None]
-    if arguments.safe is not None or arguments.relaxed is not None:
-        ways.append("safe")
-    if len(ways) != 1:
-        raise UsageError("give one of --safe (with or without --relaxed), --cycle and --family")
-    if ways == ["safe"]:
-        return _recipe_of_edges(arguments)
-    if ways == ["family"]:
-        from gpudiy.diy import families
-
-        return families.FAMILIES[arguments.family].recipe()
-    from gpudiy.diy.generator import Recipe, Trees
-    from gpudiy.diy.one_cycle import parse_cycle
-
-    return Recipe((), trees=Trees.ONE, cycles=(parse_cycle(arguments.cycle, "--cycle"),))
-
-
-def _recipe_of_edges(arguments: Namespace) -> Recipe:
-    from gpudiy.diy.generator import Recipe, Trees
-    from gpudiy.diy.vocabulary import EdgeNames, parse_edges, resolved
-
-    spelling = getattr(arguments, "spelling", {"safe": "--safe", "relaxed": "--relaxed"})  # gpu-diy has its own
-    safe: EdgeNames = parse_edges(arguments.safe or "", spelling["safe"])
-    relaxed: EdgeNames = parse_edges(arguments.relaxed or "", spelling["relaxed"])
-    if not safe.edges and not relaxed.edges:
-        raise UsageError("no edges are given")
-    both = safe + relaxed
-    wanted = resolved(relaxed.edges, among=both.edges)
-    return Recipe(
-        resolved(both.edges),
-        wanted=frozenset(wanted),
-        trees=Trees.ALL if both.tells_levels else Trees.ONE,
-    )
+    names = ("cycle", "family", "safe", "relaxed", "exclude", "conform", "edges", "threads", "locations", "trees",
+             "levels")  # fmt: skip
+    spelling: dict[str, str] = getattr(arguments, "spelling", {})  # gpu-diy has its own
+    options = {name: getattr(arguments, name) for name in names}
+    return make_recipe(**options, spell=lambda name: spelling.get(name, f"--{name}"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy import __version__
 from gpudiy.cli.help_text import HelpText
+from gpudiy.version import __version__
 
 EPILOG = """\
 example:

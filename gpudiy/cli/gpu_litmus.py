@@ -6,10 +6,10 @@ import secrets
 from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext
 
-from gpudiy import __version__
 from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings
+from gpudiy.version import __version__
 
 EPILOG = """\
 example:

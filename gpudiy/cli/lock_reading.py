@@ -41,12 +41,9 @@ def reading_of(arguments: Namespace) -> Reading:
 
 def model_names(arguments: Namespace) -> tuple[str, ...]:
     """The models of `--models`; each of them can be loaded."""
-    from gpudiy.errors import InputError
-    from gpudiy.models.library import load_model
+    from gpudiy.models.library import load_model, split_names
 
-    names = tuple(dict.fromkeys(arguments.models.replace(",", " ").split()))
-    if not names:
-        raise InputError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
+    names = tuple(split_names(arguments.models))
     for name in names:
         load_model(name)
     return names

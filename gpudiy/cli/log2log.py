@@ -7,11 +7,11 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 from typing import Any
 
-from gpudiy import __version__
 from gpudiy.cli import log2log_work as work
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.log_input import LOG_HELP
+from gpudiy.version import __version__
 
 EPILOG = """\
 example:

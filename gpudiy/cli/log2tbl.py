@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy import __version__
 from gpudiy.cli.argument_types import names
 from gpudiy.cli.help_text import HelpText
 from gpudiy.cli.table import KINDS, ORDERS
+from gpudiy.version import __version__
 
 SUBCOMMANDS = {"flat": "flat", "two-level": "grid", "grid": "grid", "incantations": "incantations"}
 FORMS = {

@@ -57,16 +57,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.verdict_output import printer_for
-    from gpudiy.errors import InputError
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
     from gpudiy.models.expectation import Expectations
-    from gpudiy.models.library import load_model
+    from gpudiy.models.library import load_model, split_names
     from gpudiy.models.verdict import Engine
 
-    names = list(dict.fromkeys(arguments.models.replace(",", " ").split()))
-    if not names:
-        raise InputError("no model is named", hint="--models takes names such as ptx-6.0, or .cat files")
+    names = split_names(arguments.models)
     for name in names:
         load_model(name)
     sources = list(find_sources(arguments.paths))

@@ -8,8 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy import __version__
 from gpudiy.cli.help_text import HelpText
+from gpudiy.version import __version__
 
 if TYPE_CHECKING:
     from optcheck.verdict import Check

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 
-from gpudiy import __version__
 from gpudiy.devices.device import Chip, Observation
 from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation import Incantation
@@ -17,6 +16,7 @@ from gpudiy.litmus.condition_text import condition_text
 from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.histogram import Histogram, make_histogram
 from gpudiy.logs.record import Ending, Liveness, Record
+from gpudiy.version import __version__
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from gpudiy.diy.edge import LEVELS
 from gpudiy.diy.generator import Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
 from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.errors import InputError, near_name
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
 
@@ -98,3 +99,11 @@ _FAMILIES = (
     ),
 )
 FAMILIES = {family.name: family for family in _FAMILIES}
+
+
+def find_family(name: str) -> Family:
+    """The family of a name; raises `InputError` where there is no such family."""
+    if name not in FAMILIES:
+        hint = near_name(name, tuple(FAMILIES)) or f"families are {', '.join(FAMILIES)}"
+        raise InputError(f"there is no family {name!r}", hint=hint)
+    return FAMILIES[name]

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpudiy.litmus.errors import LitmusError
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.sources import load_tests
 from gpudiy.litmus.test import Test
-from gpudiy.models.library import load_model
+from gpudiy.models.library import ModelSource, load_model, load_models
 from gpudiy.models.model import Model
 from gpudiy.models.search import Execution
 from gpudiy.models.verdict import Answer, Engine, Verdict, decide
@@ -30,13 +31,11 @@ class HowToDecide:
 
 
 def decide_all(
-    tests: Iterable[Test], models: Iterable[Model | str], *, jobs: int = 1, limit: float | None = None, unroll: int = 2
+    tests: Iterable[Test], models: ModelSource, how: HowToDecide | None = None, jobs: int = 1
 ) -> Iterator[Verdict]:
-    """The verdicts of all models on each test, test by test; a model is given as such or by its name."""
-    loaded = [load_model(model) if isinstance(model, str) else model for model in models]
-    return decide_pairs(
-        [(test, model) for test in tests for model in loaded], HowToDecide(unroll=unroll, limit=limit), jobs
-    )
+    """The verdicts of all models on each test, test by test."""
+    loaded = load_models(models)
+    return decide_pairs([(test, model) for test in tests for model in loaded], how or HowToDecide(), jobs)
 
 
 def decide_pairs(
@@ -51,6 +50,9 @@ def decide_pairs(
         yield Verdict(test, model, *reply)
 
 
+_Reply = tuple[Answer, Execution | None, str, bool, bool, dict[Outcome, Execution] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class _PairDecider:
     """What a process does for `decide_pairs`; it does not send back the test and the model it was sent."""
@@ -58,10 +60,10 @@ class _PairDecider:
     how: HowToDecide
     executions: bool
 
-    def __call__(self, pair: tuple[Test, Model]) -> tuple[Answer, Execution | None, str, bool, bool]:
+    def __call__(self, pair: tuple[Test, Model]) -> _Reply:
         verdict = self.how.decide(*pair)
         execution = verdict.execution if self.executions else None
-        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outside
+        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outside, verdict.outcomes
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,10 +11,34 @@ from gpudiy.files import read_text, unreadable
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
 from gpudiy.models.model import Model
 
+ModelSource = Model | str | Iterable[Model | str]
+
 
 @lru_cache(1)
 def model_names() -> list[str]:
     return sorted(file.stem for file in LIBRARY.glob("*.cat"))
+
+
+def load_models(models: ModelSource) -> tuple[Model, ...]:
+    """Models, given as such or by name; one text may hold several names, separated by commas or blanks."""
+    if isinstance(models, Model):
+        return (models,)
+    chosen = split_names(models) if isinstance(models, str) else list(models)
+    if not chosen:
+        raise _no_model()
+    return tuple(load_model(model) if isinstance(model, str) else model for model in chosen)
+
+
+def split_names(text: str) -> list[str]:
+    """The names of models in a text, each once; raises `InputError` where there is none."""
+    names = list(dict.fromkeys(text.replace(",", " ").split()))
+    if not names:
+        raise _no_model()
+    return names
+
+
+def _no_model() -> InputError:
+    return InputError("no model is named", hint="name models of the library, such as ptx-6.0, or .cat files")
 
 
 def load_model(name: str) -> Model:

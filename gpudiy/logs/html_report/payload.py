@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gpudiy import __version__
 from gpudiy.logs.decision import Sighting
 from gpudiy.logs.html_report.judgement import NO_TEXT, Judgement
 from gpudiy.logs.statistics import CONFIDENCE
@@ -17,6 +16,7 @@ from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
 from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.library import load_model
+from gpudiy.version import __version__
 
 STATES = {  # 0: no record
     Sighting.OBSERVED: 1, Sighting.NOT_OBSERVED: 2, Sighting.DEAD: 3, Sighting.FAILED: 4, Sighting.NOT_RUNNABLE: 5,

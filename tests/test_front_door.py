@@ -1,0 +1,172 @@
+"""`import gpudiy`: each function does what its verb does, and importing it costs nothing."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+import gpudiy
+from gpudiy import cli
+
+EXAMPLES = ROOT / "docs" / "examples"
+MP, SB = EXAMPLES / "mp-cas.litmus", EXAMPLES / "sb.litmus"
+HEAVY = ("pandas", "numpy", "jinja2", "pyparsing", "pysat", "rich")
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]:
+    """What a verb prints on standard output."""
+    cli.main([str(argument) for argument in arguments])
+    return capsys.readouterr().out.splitlines()
+
+
+def in_new_process(code: str) -> str:
+    run = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True, timeout=60)
+    return run.stdout.strip()
+
+
+def test_importing_imports_nothing_heavy() -> None:
+    assert in_new_process(f"import sys, gpudiy; print([name for name in {HEAVY} if name in sys.modules])") == "[]"
+
+
+def test_importing_imports_no_room() -> None:
+    loaded = in_new_process("import sys, gpudiy; print(sorted(name for name in sys.modules if 'gpudiy' in name))")
+    assert loaded == "['gpudiy', 'gpudiy.version']"
+
+
+def test_every_name_is_there_and_documented() -> None:
+    assert dir(gpudiy) == sorted(gpudiy.__all__)
+    for name in gpudiy.__all__:
+        found = getattr(gpudiy, name)
+        assert name == "__version__" or inspect.getdoc(found), name
+        if inspect.isfunction(found):
+            assert found.__name__ == name
+
+
+def test_options_are_keywords() -> None:
+    for name in gpudiy.__all__:
+        found = getattr(gpudiy, name)
+        if inspect.isfunction(found):
+            optional = [one for one in inspect.signature(found).parameters.values() if one.default is not one.empty]
+            assert all(one.kind is one.KEYWORD_ONLY for one in optional), name
+
+
+def test_the_names_that_type_checkers_see_are_the_names() -> None:
+    """mypy reads the imports of the front door, Python its table of modules."""
+    imported = {
+        word.strip(" ,()")
+        for line in inspect.getsource(gpudiy).splitlines()
+        if line.startswith("    from gpudiy.")
+        for word in line.partition(" import ")[2].split(",")
+    }
+    assert imported | {"__version__"} == set(gpudiy.__all__)
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'modell'"):
+        gpudiy.modell  # noqa: B018
+
+
+def test_read() -> None:
+    test = gpudiy.read(str(MP))
+    assert isinstance(test, gpudiy.Test)
+    assert test.name == "mp-cas"
+    assert gpudiy.read(MP) == test
+
+
+def test_read_wants_one_test(tmp_path: Path) -> None:
+    both = tmp_path / "both.litmus"
+    both.write_text(MP.read_text() + "\n" + SB.read_text())
+    with pytest.raises(gpudiy.InputError, match="expected one test, found 2") as caught:
+        gpudiy.read(both)
+    assert "gpudiy.read_all" in str(caught.value)
+    assert [test.name for test in gpudiy.read_all(both)] == ["mp-cas", "SB"]
+
+
+def test_read_all_takes_tests_and_paths(tmp_path: Path) -> None:
+    test = gpudiy.read(MP)
+    assert gpudiy.read_all(test) == [test]
+    assert gpudiy.read_all([test, str(SB), MP]) == [test, gpudiy.read(SB), test]
+    for file in (MP, SB):
+        (tmp_path / file.name).write_text(file.read_text())
+    assert gpudiy.read_all(tmp_path) == [test, gpudiy.read(SB)]
+    assert gpudiy.read_all([]) == []
+
+
+@pytest.mark.parametrize("call", [gpudiy.read, gpudiy.read_all, gpudiy.model])
+def test_no_such_path(call: object) -> None:
+    assert callable(call)
+    with pytest.raises(gpudiy.InputError, match="no such file") as caught:
+        call("nowhere.litmus")
+    assert caught.value.path == "nowhere.litmus"
+
+
+def test_generate_is_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ({"family": "coherence"}, {"safe": "Pod** Rfe Fre", "edges": 4, "threads": 2, "exclude": "PodRW"}):
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
+        text = "\n".join(printed(capsys, "generate", "-q", *words))
+        assert gpudiy.generate(**options) == list(gpudiy.litmus.read_tests(text))  # type: ignore[arg-type]
+
+
+def test_generate_one_cycle() -> None:
+    (test,) = gpudiy.generate(cycle="PodWW Rfe PodRR Fre")
+    assert test.name.startswith("MP")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "give one of safe"),
+        ({"cycle": "PodWW", "family": "classic"}, "give one of safe"),
+        ({"family": "clasic"}, "did you mean 'classic'"),
+        ({"cycle": "PodWW Rfee"}, "Rfee"),
+        ({"safe": ""}, "no edges"),
+        ({"safe": "PodWW", "trees": "some"}, "trees: expected all or one"),
+        ({"safe": "PodWW", "levels": "x"}, "levels"),
+        ({"safe": "PodWW", "edges": 21}, "edges: expected a number from 1 to 20"),
+    ],
+)
+def test_generate_refuses(options: dict[str, object], message: str) -> None:
+    with pytest.raises(gpudiy.GpudiyError, match=message):
+        gpudiy.generate(**options)  # type: ignore[arg-type]
+
+
+def test_model_is_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [json.loads(line) for line in printed(capsys, "model", MP, SB, "--models", "sc,ptx-6.0", "--json")]
+    frame = gpudiy.model([MP, SB], models="sc,ptx-6.0")
+    assert list(frame.columns) == ["test", "hash", "model", "answer", "holds", "bounded", "reason", "verdict"]
+    for line, row in zip(lines, frame.to_dict("records"), strict=True):
+        shown = line["test"], line["content_hash"], line["model"], line["verdict"], line["holds"]
+        assert shown == (row["test"], row["hash"], row["model"], row["answer"], row["holds"])
+
+
+def test_rows_keep_their_verdicts() -> None:
+    test = gpudiy.read(MP)
+    frame = gpudiy.model(test, models=["ptx-asplos15", "sc"])
+    allowed, forbidden = frame["verdict"]
+    assert isinstance(allowed, gpudiy.Verdict)
+    assert allowed.test is test
+    assert isinstance(allowed.execution, gpudiy.Execution)
+    assert forbidden.forbidden
+    assert forbidden.execution is None
+
+
+def test_model_of_no_tests() -> None:
+    assert gpudiy.model([]).empty
+    assert list(gpudiy.model([]).columns) == list(gpudiy.model(MP).columns)
+
+
+def test_all_outcomes() -> None:
+    (verdict,) = gpudiy.model(MP, models="sc", all_outcomes=True)["verdict"]
+    assert len(verdict.outcomes) == 3
+
+
+@pytest.mark.parametrize(("models", "message"), [("ptx-6", "ptx-6"), ("", "no model is named"), ([], "no model")])
+def test_bad_models(models: str, message: str) -> None:
+    with pytest.raises(gpudiy.InputError, match=message):
+        gpudiy.model(MP, models=models)
