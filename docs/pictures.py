@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from gpudiy.cli.drawing import drawn
+from gpudiy.cli.drawing import draw_test
 from gpudiy.litmus.reader import read_test
 from gpudiy.locks.generation import list_cases
 from gpudiy.locks.question import Question
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 def main() -> None:
     test = read_test((HERE / "examples" / "mp-cas.litmus").read_text())
     console = Console(record=True, width=58, highlight=False, file=io.StringIO(), force_terminal=True)
-    console.print(drawn(test, hashes=True))
+    console.print(draw_test(test, hashes=True))
     svg = console.export_svg(title="gpudiy show mp-cas.litmus", font_aspect_ratio=0.6, unique_id="show")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)  # no font from elsewhere
     svg = svg.replace("Fira Code", "DejaVu Sans Mono, Menlo, Consolas")

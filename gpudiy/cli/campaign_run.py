@@ -141,11 +141,11 @@ class _Watch:
             self.line.show(text, step.done, step.total)
 
     def _print_record(self, step: CampaignStep) -> None:
-        from gpudiy.cli.run_output import described
+        from gpudiy.cli.run_output import describe_counts
         from gpudiy.logs.decision import decide_record
 
         decision = decide_record(step.record)
-        counts = described(step.record, decision)
+        counts = describe_counts(step.record, decision)
         say(f"round {step.round}: {step.record.device}: {step.record.test}: {decision.sighting}, {counts}")
 
 

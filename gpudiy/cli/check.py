@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
             if found.memory_map.symbolic:
                 say(f"{source}: warning: {SYMBOLIC}")
             if arguments.json:
-                print(json.dumps(_described(source, found)))
+                print(json.dumps(_describe_test(source, found)))
     if not arguments.quiet and not arguments.json:
         print(_summary(tests, len(sources), bad))
     return 2 if bad else 0
@@ -68,7 +68,7 @@ def _report(error: LitmusError, as_json: bool) -> None:
     say(error)
 
 
-def _described(source: str, test: Test) -> dict[str, object]:
+def _describe_test(source: str, test: Test) -> dict[str, object]:
     from gpudiy.litmus.content import content_hash
     from gpudiy.litmus.shape import shape_hash
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
 from gpudiy.cli.progress import say
+from gpudiy.cli.tables import print_columns
 from gpudiy.errors import counted
 
 if TYPE_CHECKING:
@@ -55,12 +56,12 @@ def run(arguments: Namespace) -> int:
 def _print_comparison(found: Comparison, most: int) -> None:
     evidence = found.evidence
     names = evidence.chips.names
-    width = max(map(len, names))
-    print(f"{'chip':<{width}}  {'tests':>9}  {'weak seen':>9}  {'iterations':>15}")
+    rows = [("chip", "tests", "weak seen", "iterations")]
     for name, counts in zip(names, evidence.counts, strict=True):
         seen = sum(1 for count in counts.values() if count.sightings)
         iterations = sum(count.iterations for count in counts.values())
-        print(f"{name:<{width}}  {len(counts):>9,}  {seen:>9,}  {iterations:>15,}")
+        rows.append((name, f"{len(counts):,}", f"{seen:,}", f"{iterations:,}"))
+    print_columns(rows, right=(1, 2, 3), widths=(0, 9, 9, 15))
     for reason, number in evidence.apart.most_common():
         print(f"set apart: {counted(number, 'record')}, {reason}")
     steps = found.order

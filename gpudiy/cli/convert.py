@@ -51,7 +51,7 @@ def run(arguments: Namespace) -> int:
     quiet = arguments.quiet or (arguments.output == "-" and not sys.stderr.isatty())
     for source in progress(sources, "files converted", quiet):
         try:
-            texts = [_printed(test, arguments) for test in load_tests(source)]
+            texts = [_print_as(test, arguments) for test in load_tests(source)]
             writer(source, texts)
         except LitmusError as error:
             bad += 1
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
     return 2 if bad else 0
 
 
-def _printed(test: Test, arguments: Namespace) -> str:
+def _print_as(test: Test, arguments: Namespace) -> str:
     from gpudiy.litmus.printer import Format, modernised, print_test
 
     return print_test(modernised(test) if arguments.modern else test, Format(arguments.to))

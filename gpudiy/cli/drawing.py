@@ -21,7 +21,7 @@ LEVELS = ("device", "kernel", "cluster", "cta", "warp")
 GAP = "  │  "
 
 
-def drawn(test: Test, hashes: bool = False) -> Text:
+def draw_test(test: Test, hashes: bool = False) -> Text:
     """The whole drawing, without a newline at the end."""
     blocks = [_title(test), _program(test), Text("\n").join(_tree(test)), Text("\n").join(_facts(test, hashes))]
     return Text("\n\n").join(blocks)

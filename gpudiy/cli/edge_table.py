@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from gpudiy.cli.tables import print_columns
 from gpudiy.diy.edge import ATOMIC_MARKS, LEVEL_MEANINGS, PLAIN_MARKS
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.vocabulary import outline
@@ -32,10 +33,7 @@ def print_tables() -> None:
 
 def _print_table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     table = [heads, *rows]
-    widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
+    rule = tuple("-" * max(map(len, column)) for column in zip(*table, strict=True))
     print(title)
-    for number, row in enumerate(table):
-        print(("  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))).rstrip())
-        if number == 0:
-            print("  " + "  ".join("-" * width for width in widths))
+    print_columns([heads, rule, *table[1:]], indent="  ")
     print()

@@ -91,7 +91,7 @@ def _run(arguments: Namespace) -> int:
 
     recipe = _recipe(arguments)
     try:
-        made = _made(Generator(recipe), arguments)
+        made = _write_or_count(Generator(recipe), arguments)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -101,21 +101,21 @@ def _run(arguments: Namespace) -> int:
     return 0 if made else 1
 
 
-def _made(generator: Generator, arguments: Namespace) -> int:
+def _write_or_count(generator: Generator, arguments: Namespace) -> int:
     """How many tests were written, or counted."""
     if arguments.count:
         count = generator.count()
         print(count)
         return count
     done = 0
-    for _ in progress(_written(generator.blueprints(), arguments), "tests", arguments.quiet):
+    for _ in progress(_write_tests(generator.blueprints(), arguments), "tests", arguments.quiet):
         done += 1
     if arguments.output != "-" and not arguments.quiet and done:
         print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")
     return done
 
 
-def _written(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[Blueprint]:
+def _write_tests(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[Blueprint]:
     from gpudiy.diy.writer import DirectoryWriter, write_index, write_stream
 
     if arguments.index is not None:

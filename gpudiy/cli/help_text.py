@@ -19,15 +19,15 @@ class HelpText(RawDescriptionHelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = [text.splitlines() for text in text.split("\n\n")]
-        return "\n\n".join("\n".join(_laid_out(lines, width)) for lines in paragraphs)
+        return "\n\n".join("\n".join(_lay_out(lines, width)) for lines in paragraphs)
 
 
-def _laid_out(lines: list[str], width: int) -> Iterator[str]:
+def _lay_out(lines: list[str], width: int) -> Iterator[str]:
     for indented, group in groupby(lines, lambda line: line.startswith(" ")):
         if indented:
             yield from _entries(group, width)
         else:
-            yield from _wrapped(" ".join(group), width)
+            yield from _wrap(" ".join(group), width)
 
 
 def _entries(lines: Iterable[str], width: int) -> Iterator[str]:
@@ -43,10 +43,10 @@ def _entries(lines: Iterable[str], width: int) -> Iterator[str]:
         column = entry.end() if entry else 0
     for line in joined:
         entry = ENTRY.match(line)
-        yield from _wrapped(line, width, " " * entry.end()) if entry else [line]
+        yield from _wrap(line, width, " " * entry.end()) if entry else [line]
 
 
-def _wrapped(text: str, width: int, below: str = "") -> list[str]:
+def _wrap(text: str, width: int, below: str = "") -> list[str]:
     return TextWrapper(
         width, subsequent_indent=below, break_long_words=False, break_on_hyphens=False, drop_whitespace=True
     ).wrap(text)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
+from gpudiy.cli.tables import print_columns
 from gpudiy.errors import InputError, UnwritableOutput, counted
 from gpudiy.files import read_text
 
@@ -50,14 +51,11 @@ def summary(given: Namespace) -> int:
     problems: list[LogProblem] = []
     lines = summarise(given.logs, problems)
     report_messages(problems, "problems")
-    width = max([len(line.chip) for line in lines] + [4])
-    titles = f"{'records':>11}  {'tests':>9}  {'weak seen':>9}  {'iterations':>18}  {'sightings':>15}  apart"
-    print(f"{'chip':<{width}}  {titles}")
+    rows: list[tuple[str, ...]] = [("chip", "records", "tests", "weak seen", "iterations", "sightings", "apart")]
     for line in lines:
-        print(
-            f"{line.chip or '-':<{width}}  {line.records:>11,}  {line.tests:>9,}  {line.observed:>9,}  "
-            f"{line.iterations:>18,}  {line.sightings:>15,}  {line.apart:,}"
-        )
+        numbers = (line.records, line.tests, line.observed, line.iterations, line.sightings, line.apart)
+        rows.append((line.chip or "-", *(f"{number:,}" for number in numbers)))
+    print_columns(rows, right=(1, 2, 3, 4, 5), widths=(0, 11, 9, 9, 18, 15))
     return 0
 
 
@@ -151,7 +149,7 @@ def rename(given: Namespace) -> int:
 
     tests, chips = _pairs(given.test), _pairs(given.chip)
     if given.map:
-        tests |= _mapped(given.map)
+        tests |= _read_map(given.map)
     if not tests and not chips and not given.regex:
         raise InputError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
     columns = load_logs(given.logs).columns
@@ -177,7 +175,7 @@ def _pairs(words: list[str]) -> dict[str, str]:
     return pairs
 
 
-def _mapped(path: str) -> dict[str, str]:
+def _read_map(path: str) -> dict[str, str]:
     pairs = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
         words = line.split()
@@ -193,14 +191,8 @@ def compare(given: Namespace) -> int:
 
     rows = compare_tests(*(load_logs([path]).columns for path in given.logs))
     shown = [row for row in rows if given.which == "all" or given.which in row.relations]
-    width = max([len(row.test) for row in shown] + [4])
-    columns = [max([len(cell) for cell in (log, *cells)]) for log, cells in (
-        (given.logs[0], [row.cell(0) for row in shown]),
-        (given.logs[1], [row.cell(1) for row in shown]),
-    )]  # fmt: skip
-    print(f"{'test':<{width}}  {given.logs[0]:>{columns[0]}}  {given.logs[1]:>{columns[1]}}")
-    for row in shown:
-        print(f"{row.test:<{width}}  {row.cell(0):>{columns[0]}}  {row.cell(1):>{columns[1]}}")
+    heads = ("test", given.logs[0], given.logs[1])
+    print_columns([heads, *((row.test, row.cell(0), row.cell(1)) for row in shown)], right=(1, 2))
     return 0
 
 

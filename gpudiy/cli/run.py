@@ -91,7 +91,7 @@ def run(arguments: Namespace) -> int:
     code = 2 if bad else 0
     shown: Callable[[Record], None] = _json_line if arguments.json else table.show
     if log is not None:
-        shown = _for_any_reader(shown)
+        shown = _survive_closed_output(shown)
     try:
         for device in devices:
             code = max(code, _run_on(device, tests, settings, log, shown, arguments.quiet))
@@ -175,7 +175,7 @@ def _run_on(
     except (UnknownDevice, WorkerFailure) as error:  # the other devices are still to be tried
         say(error.report("gpudiy run"))
         return error.exit_code
-    return _summed(codes)
+    return _combine_codes(codes)
 
 
 def _code(record: Record) -> int | None:
@@ -190,12 +190,12 @@ def _code(record: Record) -> int | None:
     return int(sighting is Sighting.OBSERVED and not record.condition.startswith("exists"))
 
 
-def _summed(codes: list[int | None]) -> int:
+def _combine_codes(codes: list[int | None]) -> int:
     ran = [code for code in codes if code is not None]
     return max(ran) if ran else 3 * bool(codes)
 
 
-def _for_any_reader(shown: Callable[[Record], None]) -> Callable[[Record], None]:
+def _survive_closed_output(shown: Callable[[Record], None]) -> Callable[[Record], None]:
     """Show records as long as somebody reads; the log is written to its end all the same."""
 
     def show(record: Record) -> None:

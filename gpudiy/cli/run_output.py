@@ -31,7 +31,7 @@ class RunTable:
         self.sightings[decision.sighting] += 1
         self.iterations += record.iterations
         self.seconds += record.seconds
-        print(f"{record.test:<{NAME_WIDTH}} {decision.sighting:<{SIGHTING_WIDTH}} {described(record, decision)}")
+        print(f"{record.test:<{NAME_WIDTH}} {decision.sighting:<{SIGHTING_WIDTH}} {describe_counts(record, decision)}")
         if self.verbose:
             print("\n".join(f"    {line}" for line in details(record)))
 
@@ -57,14 +57,14 @@ def details(record: Record) -> list[str]:
     return [*lines, f"seed {record.seed}, {record.seconds:.3g} s{optcheck}"]
 
 
-def described(record: Record, decision: Decision) -> str:
+def describe_counts(record: Record, decision: Decision) -> str:
     """The counts and what they are worth, or why there are none."""
     if decision.rate is not None:
         rate = decision.rate
         counts = f"{rate.sightings:,} of {rate.iterations:,}"
-        return f"{counts}: {number(rate.value)} ({number(rate.low)} to {number(rate.high)}){_stopped(record)}"
+        return f"{counts}: {number(rate.value)} ({number(rate.low)} to {number(rate.high)}){_describe_stop(record)}"
     if decision.bound is not None:
-        return f"0 of {record.iterations:,}: below {number(decision.bound)}{_stopped(record)}"
+        return f"0 of {record.iterations:,}: below {number(decision.bound)}{_describe_stop(record)}"
     return decision.reason
 
 
@@ -73,5 +73,5 @@ def number(rate: float) -> str:
     return f"{100 * rate:.3g} %" if rate >= PER_CENT_FROM else f"{rate:.2g}"
 
 
-def _stopped(record: Record) -> str:
+def _describe_stop(record: Record) -> str:
     return f"; stopped: {record.reason}" if record.reason else ""

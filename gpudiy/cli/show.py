@@ -26,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from rich.console import Console
 
-    from gpudiy.cli.drawing import drawn
+    from gpudiy.cli.drawing import draw_test
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.sources import find_sources, load_tests
 
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
             for test in load_tests(source):
                 if shown:
                     console.print()
-                console.print(drawn(test, arguments.hashes))
+                console.print(draw_test(test, arguments.hashes))
                 shown += 1
         except LitmusError as error:
             bad += 1

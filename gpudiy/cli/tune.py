@@ -104,9 +104,9 @@ def _show(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None
         scores = [found.default_scores[test.name], found.portable_scores[test.name]]
         if test.name in found.single_scores:
             scores.append(found.single_scores[test.name])
-        shown = "".join(f"{_shown(score.rate(tuning.per_second), tuning.per_second):>12}" for score in scores)
-        print(f"{test.name:<24}{shown:<36}  {_best_published(test.name, published, tuning)}".rstrip())
-    print(f"portable settings: {found.portable.name}; settings of their own: {_own(found)}")
+        shown = "".join(f"{_rate_text(score.rate(tuning.per_second), tuning.per_second):>12}" for score in scores)
+        print(f"{test.name:<24}{shown:<36}  {_describe_best_published(test.name, published, tuning)}".rstrip())
+    print(f"portable settings: {found.portable.name}; settings of their own: {_list_own_settings(found)}")
 
 
 def _print_json(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None:
@@ -123,17 +123,17 @@ def _print_json(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -
     print(json.dumps({"portable": found.portable.name, "own": own, "tried": found.tried}))
 
 
-def _best_published(test: str, published: Mapping[str, Scores], tuning: Tuning) -> str:
+def _describe_best_published(test: str, published: Mapping[str, Scores], tuning: Tuning) -> str:
     if not published:
         return ""
     name = max(published, key=lambda one: published[one][test].rate(tuning.per_second))
     rate = published[name][test].rate(tuning.per_second)
-    return f"{_shown(rate, tuning.per_second)} with {name}" if rate else "0"
+    return f"{_rate_text(rate, tuning.per_second)} with {name}" if rate else "0"
 
 
-def _own(found: Tuned) -> str:
+def _list_own_settings(found: Tuned) -> str:
     return ", ".join(f"{test}: {one.name}" for test, one in found.single.items()) or "none, for nothing was seen"
 
 
-def _shown(rate: float, per_second: bool) -> str:
+def _rate_text(rate: float, per_second: bool) -> str:
     return f"{rate:,.0f}" if per_second else f"{100_000 * rate:,.5g}"
