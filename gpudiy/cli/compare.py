@@ -13,7 +13,7 @@ from gpudiy.cli.tables import print_columns
 from gpudiy.errors import counted
 
 if TYPE_CHECKING:
-    from gpudiy.logs.comparison import Comparison, Difference, Pair
+    from gpudiy.logs.comparison import ChipComparison, Difference, Pair
     from gpudiy.logs.evidence import EvidenceCounts
 
 EPILOG = """\
@@ -53,7 +53,7 @@ def run(arguments: Namespace) -> int:
     return int(found.differs)
 
 
-def _print_comparison(found: Comparison, most: int) -> None:
+def _print_comparison(found: ChipComparison, most: int) -> None:
     evidence = found.evidence
     names = evidence.chips.names
     rows = [("chip", "tests", "weak seen", "iterations")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
@@ -12,7 +12,6 @@ from gpudiy.cli.progress import progress, say
 from gpudiy.errors import counted
 
 if TYPE_CHECKING:
-    from gpudiy.litmus.test import Test
     from gpudiy.logs.conformance import Breach, Conformance
 
 EPILOG = """\
@@ -45,36 +44,34 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
+    from gpudiy.litmus.sources import find_sources, load_tests
     from gpudiy.logs.conformance import Agreement, conform
     from gpudiy.models.library import load_model
 
-    model = load_model(arguments.model)
-    tests = _tests(arguments.tests)
-    log = load_logs(arguments.logs)
+    model = load_model(arguments.model)  # what is wrong with a model or a test is reported before the logs are read
+    tests = [test for source in find_sources(arguments.tests) for test in load_tests(source)]
     found = conform(
-        log.columns, model, tests, arguments.limit, lambda groups: progress(groups, "tests judged", arguments.quiet)
+        load_logs(arguments.logs),
+        model,
+        tests=tests,
+        limit=arguments.limit,
+        watch=lambda groups: progress(groups, "tests judged", arguments.quiet),
     )
     report_clashes(found.clashes)
     if arguments.json:
-        print(json.dumps(_as_json(found, model.name, [problem.as_json() for problem in log.problems]), indent=2))
+        print(json.dumps(found.as_json(), indent=2))
     else:
-        _show(found, model.name, arguments.most)
+        _print_conformance(found, arguments.most)
     if found.count(Agreement.FORBIDDEN):
         return 1
     return 0 if found.judged else 2
 
 
-def _tests(paths: list[str]) -> dict[str, Test]:
-    from gpudiy.litmus.sources import find_sources, load_tests
-
-    return {test.name: test for source in find_sources(paths) for test in load_tests(source)}
-
-
-def _show(found: Conformance, model: str, most: int) -> None:
+def _print_conformance(found: Conformance, most: int) -> None:
     from gpudiy.logs.conformance import Agreement
 
     for finding in found.findings[:most]:
-        _show_finding(finding, model)
+        _print_breach(finding, found.model)
     if len(found.findings) > most:
         print(f"… and {len(found.findings) - most:,} more findings\n")
     for answer in Agreement:
@@ -93,24 +90,8 @@ def _show(found: Conformance, model: str, most: int) -> None:
         say("error: no record could be judged")
 
 
-def _show_finding(finding: Breach, model: str) -> None:
+def _print_breach(finding: Breach, model: str) -> None:
     why = " and ".join(finding.checks) or "every model: no run of the threads ends so"
     print(f"{finding.place}: {finding.test} on {finding.chip}: observed {finding.count:,}/{finding.iterations:,}")
     print(f"  {finding.outcome}\n  forbidden by {model}: {why}")
     print("\n".join(f"  {line}" for line in finding.explanation.splitlines()[1:]) + "\n")
-
-
-def _as_json(found: Conformance, model: str, problems: list[dict[str, object]]) -> dict[str, Any]:
-    from dataclasses import asdict
-
-    from gpudiy.logs.conformance import Agreement
-
-    return {
-        "model": model,
-        "counts": {str(answer): found.count(answer) for answer in Agreement},
-        "findings": [asdict(finding) for finding in found.findings],
-        "tests": [asdict(entry) for entry in found.judged],
-        "apart": dict(found.apart),
-        "clashes": list(found.clashes),
-        "problems": problems,
-    }

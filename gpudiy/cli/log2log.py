@@ -87,8 +87,9 @@ def _reading_verbs(verbs: Verbs) -> None:
     dump = _verb(verbs, "dump", "print the records, one on a line", work.dump)
     _option(dump, "r", "raw", action="store_true", help="print the records as text, whole")
     _option(dump, "j", "json", action="store_true", help="print the records as JSON Lines, whole")
-    _verb(verbs, "parse", "read logs and tell what is damaged; exit code 2 if something is", work.check)
-    _verb(verbs, "summary", "count records, tests, iterations and sightings by chip", work.summary)
+    _verb(verbs, "parse", "read logs and print what is damaged; exit code 2 if something is", work.check)
+    summary = _verb(verbs, "summary", "count records, tests, iterations and sightings by chip", work.summary)
+    _option(summary, "j", "json", action="store_true", help="print one JSON object per chip")
     _writes(_verb(verbs, "convert", "write logs in another format", work.convert))
 
 
@@ -131,6 +132,7 @@ def _filter_verb(verbs: Verbs) -> None:
 
 def _comparing_verbs(verbs: Verbs) -> None:
     compare = _verb(verbs, "cmp", "compare two logs test by test", work.compare, 2)
+    _option(compare, "j", "json", action="store_true", help="print one JSON object per test")
     which = compare.add_mutually_exclusive_group(required=True)
     for short, name, what in (
         ("a", "all", "all tests"),

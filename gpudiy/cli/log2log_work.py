@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from argparse import Namespace
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
 from gpudiy.cli.tables import print_columns
 from gpudiy.errors import InputError, UnwritableOutput, counted
-from gpudiy.files import read_text
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
@@ -51,6 +52,9 @@ def summary(given: Namespace) -> int:
     problems: list[LogProblem] = []
     lines = summarise(given.logs, problems)
     report_messages(problems, "problems")
+    if given.json:
+        print(json.dumps([asdict(line) for line in lines], indent=2))
+        return 0
     rows: list[tuple[str, ...]] = [("chip", "records", "tests", "weak seen", "iterations", "sightings", "apart")]
     for line in lines:
         numbers = (line.records, line.tests, line.observed, line.iterations, line.sightings, line.apart)
@@ -131,7 +135,7 @@ def keep(given: Namespace) -> int:
     from gpudiy.logs.operations import Filter
 
     columns = load_logs(given.logs).columns
-    wanted = Filter(
+    kept = Filter(
         tuple(given.test),
         tuple(given.chip),
         tuple(given.incantation),
@@ -139,17 +143,17 @@ def keep(given: Namespace) -> int:
         given.evidence,
         given.min_iterations,
     )
-    return _write(columns.take(wanted.places(columns)), given)
+    return _write(columns.take(kept.places(columns)), given)
 
 
 def rename(given: Namespace) -> int:
     import re
 
-    from gpudiy.logs.operations import rename_entries
+    from gpudiy.logs.operations import read_names, rename_entries
 
     tests, chips = _pairs(given.test), _pairs(given.chip)
     if given.map:
-        tests |= _read_map(given.map)
+        tests |= read_names(given.map)
     if not tests and not chips and not given.regex:
         raise InputError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
     columns = load_logs(given.logs).columns
@@ -170,19 +174,8 @@ def _pairs(words: list[str]) -> dict[str, str]:
     for word in words:
         old, equals, new = word.partition("=")
         if not equals or not old or not new:
-            raise InputError(f"{word!r}: OLD=NEW is wanted")
+            raise InputError(f"{word!r}: expected OLD=NEW")
         pairs[old] = new
-    return pairs
-
-
-def _read_map(path: str) -> dict[str, str]:
-    pairs = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        words = line.split()
-        if words and len(words) != 2:
-            raise InputError("an old and a new name are wanted", path=path, line=number, column=1, source=line)
-        if words:
-            pairs[words[0]] = words[1]
     return pairs
 
 
@@ -191,6 +184,9 @@ def compare(given: Namespace) -> int:
 
     rows = compare_tests(*(load_logs([path]).columns for path in given.logs))
     shown = [row for row in rows if given.which == "all" or given.which in row.relations]
+    if given.json:
+        print(json.dumps([row.as_json() for row in shown], indent=2))
+        return 0
     heads = ("test", given.logs[0], given.logs[1])
     print_columns([heads, *((row.test, row.cell(0), row.cell(1)) for row in shown)], right=(1, 2))
     return 0
@@ -200,8 +196,7 @@ def claim(given: Namespace) -> int:
     from gpudiy.logs.operations import compare_tests
 
     rows = [row for row in compare_tests(*(load_logs([path]).columns for path in given.logs)) if row.in_both]
-    against = {"equal": ("weaker", "stronger"), "stronger-or-equal": ("weaker",), "weaker-or-equal": ("stronger",)}
-    broken = [row for row in rows if set(row.relations) & set(against[given.which])]
+    broken = [row for row in rows if row.contradicts(given.which)]
     for row in broken:
         print(f"{row.test}  {row.cell(0)}  {row.cell(1)}")
     if not rows:

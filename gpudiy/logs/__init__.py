@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import SCHEMA, Columns
-    from gpudiy.logs.comparison import Comparison, compare
+    from gpudiy.logs.comparison import ChipComparison, compare
     from gpudiy.logs.conformance import Conformance, conform
     from gpudiy.logs.frame import DamagedLog, frame_of_records, outcomes, read_log, records_of
     from gpudiy.logs.html_report.report import HtmlReport, report
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "columns": ("SCHEMA", "Columns"),
-    "comparison": ("Comparison", "compare"),
+    "comparison": ("ChipComparison", "compare"),
     "conformance": ("Conformance", "conform"),
     "frame": ("DamagedLog", "frame_of_records", "outcomes", "read_log", "records_of"),
     "html_report.report": ("HtmlReport", "report"),
@@ -39,7 +39,7 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "SCHEMA", "Columns", "Comparison", "Conformance", "DamagedLog", "HtmlReport", "Log", "LogError", "LogFormat",
+    "SCHEMA", "ChipComparison", "Columns", "Conformance", "DamagedLog", "HtmlReport", "Log", "LogError", "LogFormat",
     "LogProblem", "Record", "Table", "TableKind", "compare", "conform", "frame_of_records", "load_log", "outcomes",
     "read_log", "records_of", "report", "table", "write_log",
 ]  # fmt: skip

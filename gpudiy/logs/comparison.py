@@ -79,7 +79,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ChipComparison:
     """Every pair of chips, in the order of the logs; `evidence` has their names, their tests and the counts."""
 
     evidence: EvidenceCounts
@@ -150,7 +150,7 @@ class Comparison:
         }
 
 
-def compare(logs: LogSource, *, by: Literal["chip", "log"] | None = None) -> Comparison:
+def compare(logs: LogSource, *, by: Literal["chip", "log"] | None = None) -> ChipComparison:
     """Compare the chips of logs, or, where all logs are about one chip, the logs; `by` says which.
 
     Raises `LogError` where there is nothing to compare.
@@ -162,7 +162,7 @@ def compare(logs: LogSource, *, by: Literal["chip", "log"] | None = None) -> Com
     if len(chips.names) < 2:
         raise LogError(f"these logs are all about {chips.names[0]}: there is nothing to compare it with")
     evidence = gather(log.columns, chips)
-    return Comparison(evidence, tuple(compare_chips(evidence)), log.problems)
+    return ChipComparison(evidence, tuple(compare_chips(evidence)), log.problems)
 
 
 def compare_chips(evidence: EvidenceCounts, confidence: float = CONFIDENCE) -> list[Pair]:

@@ -1,11 +1,12 @@
-"""Logs held against a model: what was observed although it is forbidden, and what is allowed but was never seen."""
+"""Logs compared with a model: what was observed although forbidden, and what is allowed but was never observed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 from gpudiy.litmus.condition import (
     And,
@@ -23,10 +24,13 @@ from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
 from gpudiy.logs.chips import chips_of
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.evidence import set_apart, sightings
+from gpudiy.logs.evidence import set_apart, sightings_by_record
+from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.histogram import LINE
+from gpudiy.logs.log import LogProblem
 from gpudiy.logs.matching import match_tests, normal_text
 from gpudiy.models.explanation import explain
+from gpudiy.models.library import load_model
 from gpudiy.models.model import Model
 from gpudiy.models.report import explanation_text
 from gpudiy.models.verdict import Answer, Verdict, decide
@@ -56,7 +60,7 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ConformanceRow:
     """One test on one chip."""
 
     test: str
@@ -70,13 +74,28 @@ class Judged:
 class Conformance:
     """What all tests of a log say of a model, and every breach of it."""
 
-    judged: tuple[Judged, ...]
+    model: str
+    judged: tuple[ConformanceRow, ...]
     findings: tuple[Breach, ...]
     apart: Counter[str]  # records that are no evidence, or cannot be judged, by reason
     clashes: tuple[str, ...]
+    problems: tuple[LogProblem, ...] = ()
 
     def count(self, answer: Agreement) -> int:
+        """How many tests on how many chips agree so."""
         return sum(1 for entry in self.judged if entry.answer is answer)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "model": self.model,
+            "counts": {str(answer): self.count(answer) for answer in Agreement},
+            "findings": [asdict(finding) for finding in self.findings],
+            "tests": [asdict(entry) for entry in self.judged],
+            "apart": dict(self.apart),
+            "clashes": list(self.clashes),
+            "problems": [problem.as_json() for problem in self.problems],
+        }
 
 
 @dataclass(slots=True)
@@ -89,13 +108,20 @@ class _Group:
 
 
 def conform(
-    columns: Columns,
-    model: Model,
-    tests: Mapping[str, Test] | None = None,
+    logs: LogSource,
+    model: Model | str,
+    *,
+    tests: Iterable[Test] = (),
     limit: float | None = None,
     watch: Callable[[list[_Group]], Iterable[_Group]] = iter,
 ) -> Conformance:
-    """Judge every test of a log. `tests` gives, by name, the tests of records that do not hold them themselves."""
+    """Judge every test of logs by a model, or by the model of that name or file.
+
+    `tests` are those of records that hold only the name of their test. A test is given up after `limit` seconds.
+    """
+    log = open_log(logs)
+    columns = log.columns
+    model = load_model(model) if isinstance(model, str) else model
     matching, chips = match_tests(columns), chips_of(columns)
     why = set_apart(columns)
     apart: Counter[str] = Counter(why.values())
@@ -103,15 +129,15 @@ def conform(
     for place, key in enumerate(zip(matching.tests, chips.chips, strict=True)):
         if place not in why:
             groups.setdefault(key, _Group(*key, [])).records.append(place)
-    judge = _Judge(columns, model, tests or {}, limit, apart)
-    judged: list[Judged] = []
+    judge = _Judge(columns, model, {test.name: test for test in tests}, limit, apart)
+    judged: list[ConformanceRow] = []
     findings: list[Breach] = []
     for group in watch(list(groups.values())):
         answer = judge.judge(group, matching.names[group.test], chips.names[group.chip])
         if answer is not None:
             judged.append(answer[0])
             findings += answer[1]
-    return Conformance(tuple(judged), tuple(findings), apart, matching.clashes)
+    return Conformance(model.name, tuple(judged), tuple(findings), apart, matching.clashes, log.problems)
 
 
 class _Judge:
@@ -119,11 +145,11 @@ class _Judge:
         self, columns: Columns, model: Model, tests: Mapping[str, Test], limit: float | None, apart: Counter[str]
     ) -> None:
         self.columns, self.model, self.tests, self.limit, self.apart = columns, model, tests, limit, apart
-        self.seen = sightings(columns)
+        self.seen = sightings_by_record(columns)
         self.decided: dict[tuple[int, str], _Decided | str] = {}
         self.explained: dict[Test, tuple[tuple[str, ...], str]] = {}
 
-    def judge(self, group: _Group, name: str, chip: str) -> tuple[Judged, list[Breach]] | None:
+    def judge(self, group: _Group, name: str, chip: str) -> tuple[ConformanceRow, list[Breach]] | None:
         judged: list[tuple[_Decided, list[int]]] = []
         for places in self._spellings(group):
             decided = self._known(group.test, places)
@@ -148,7 +174,7 @@ class _Judge:
             answer = Agreement.ALLOWED
         else:
             answer = Agreement.NEVER if decided.allowed else Agreement.NEITHER
-        return Judged(name, chip, answer, sighted, iterations), findings
+        return ConformanceRow(name, chip, answer, sighted, iterations), findings
 
     def _spellings(self, group: _Group) -> list[list[int]]:
         """The records by the text of their test: tests of one meaning may name their registers in another order."""

@@ -58,7 +58,7 @@ def gather(columns: Columns, chips: Chips | None = None) -> EvidenceCounts:
     counts: list[dict[int, Count]] = [{} for _ in chips.names]
     why = set_apart(columns)
     apart: Counter[str] = Counter()
-    seen = sightings(columns)
+    seen = sightings_by_record(columns)
     for place, (test, chip, iterations) in enumerate(
         zip(matching.tests, chips.chips, columns["iterations"], strict=True)
     ):
@@ -75,7 +75,7 @@ def gather(columns: Columns, chips: Chips | None = None) -> EvidenceCounts:
     return EvidenceCounts(columns, matching, chips, counts, apart)
 
 
-def sightings(columns: Columns) -> list[int]:
+def sightings_by_record(columns: Columns) -> list[int]:
     """Iterations that showed what the test asks for: what satisfies `exists`, what breaks `forall`."""
     return [
         negative if condition.startswith("forall") else positive

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from gpudiy.errors import counted
+from gpudiy.errors import InputError, counted
+from gpudiy.files import read_text
 from gpudiy.logs.chips import Chips
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.decision import count_sightings
@@ -17,6 +18,7 @@ from gpudiy.logs.matching import normal_text
 from gpudiy.logs.record import EVIDENCE, UNCHANGED, Liveness, OutcomeCount, Record, incantation_label
 
 PER = 100_000
+CLAIMS: dict[str, tuple[str, ...]] = {"equal": (), "stronger-or-equal": ("stronger",), "weaker-or-equal": ("weaker",)}
 COMMON = ("hash", "text", "condition", "device", "architecture", "simulated", "driver", "toolkit", "tool", "source",
           "device_info", "assembler")  # fmt: skip
 NUMBERS = re.compile(r"(\d+)")
@@ -149,6 +151,19 @@ class Filter:
         return bool(columns["iterations"][place] >= self.least)
 
 
+def read_names(path: str) -> dict[str, str]:
+    """A file of old and new names, two on a line; raises `InputError`."""
+    pairs = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        words = line.split()
+        if words and len(words) != 2:
+            message = "an old and a new name are expected"
+            raise InputError(message, path=path, line=number, column=1, source=line)
+        if words:
+            pairs[words[0]] = words[1]
+    return pairs
+
+
 def rename_entries(columns: Columns, column: str, change: Callable[[str], str]) -> int:
     """Change the names in a column; how many records were changed."""
     before = columns[column]
@@ -179,7 +194,17 @@ class ComparedTest:
             return ("equal",)
         return ("weaker",) if one.sightings else ("stronger",)
 
+    def contradicts(self, claim: str) -> bool:
+        """Whether a test of both logs shows that the first is not `equal`, `stronger-or-equal`, `weaker-or-equal`."""
+        return not set(self.relations) <= {"equal", *CLAIMS[claim]}
+
+    def as_json(self) -> dict[str, object]:
+        """The test and its counts, as plain values."""
+        counts = [c and {"sightings": c.sightings, "iterations": c.iterations} for c in self.counts]
+        return {"test": self.test, "first": counts[0], "second": counts[1], "relations": list(self.relations)}
+
     def cell(self, log: int) -> str:
+        """The counts of the first log (0) or the second (1), as text."""
         count = self.counts[log]
         return "--" if count is None else f"{count.sightings:,}/{count.iterations:,}"
 

@@ -236,11 +236,9 @@ def test_without_histogram_or_text(figure_tests: list[Test]) -> None:
     )
     nothing = conform(Columns.of([bare]), load_model("sc"))
     assert nothing.apart["without the text of its test"] == 1
-    found = conform(Columns.of([bare]), load_model("sc"), {test.name: test})
+    found = conform(Columns.of([bare]), load_model("sc"), tests=[test])
     assert found.count(Agreement.FORBIDDEN) == 1
-    never = conform(
-        Columns.of([replace(bare, positive=0, negative=100)]), load_model("ptx-asplos15"), {test.name: test}
-    )
+    never = conform(Columns.of([replace(bare, positive=0, negative=100)]), load_model("ptx-asplos15"), tests=[test])
     assert never.count(Agreement.NEVER) == 1
 
 
