@@ -59,6 +59,17 @@ class Test:
 
         validate(self)
 
+    def __repr__(self) -> str:
+        from gpudiy.litmus.description import short_text  # it needs the class itself
+
+        return f"<Test {short_text(self)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from gpudiy.litmus.notebook import html_of_test
+
+        return html_of_test(self)
+
     @property
     def observed(self) -> tuple[Observable, ...]:
         """What an outcome of this test consists of: what the condition, the filter and the locations mention."""

@@ -40,14 +40,15 @@ class Explanation:
     steps: tuple[Step, ...] = ()
 
 
-def explain(verdict: Verdict, unroll: int = 2) -> Explanation:
+def explain(verdict: Verdict, unroll: int = 2, deadline: float | None = None) -> Explanation:
     """For an allowed outcome its execution, for a forbidden one the fewest checks that stand in its way.
 
-    An undecided verdict has neither: its reason is all there is to say.
+    An undecided verdict has neither: its reason is all there is to say. Raises `OutOfTime` after `deadline`, a time of
+    `time.monotonic`.
     """
     if not verdict.forbidden:
         return Explanation(verdict, execution=verdict.execution)
-    search = Search(verdict.test, verdict.model, unroll)
+    search = Search(verdict.test, verdict.model, unroll, deadline)
     names = list(dict.fromkeys(check.name for check in verdict.model.checks if not check.flagged))
     for count in range(1, len(names) + 1):
         for without in combinations(names, count):

@@ -10,7 +10,7 @@ from math import prod
 
 from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariable, Observable, Value, holds, observables
 from gpudiy.litmus.memory_types import shown_memory, with_shown_constants
-from gpudiy.litmus.outcome import Outcome
+from gpudiy.litmus.outcome import Outcome, outcome_text
 from gpudiy.litmus.test import Test
 from gpudiy.models.choices import CoherenceOrders, Orientations, coherence_orders
 from gpudiy.models.domain import PossibleValues
@@ -35,6 +35,16 @@ class Execution:
     co: int
     slots: tuple[int, ...]
     outcome: Outcome
+
+    def __repr__(self) -> str:
+        test = self.skeleton.test
+        return f"<Execution of {test.name}: {len(self.events)} events, {outcome_text(test, self.outcome).rstrip(';')}>"
+
+    def _repr_svg_(self) -> str:
+        """What a notebook shows."""
+        from gpudiy.models.execution_picture import draw_execution  # it needs the class itself
+
+        return draw_execution(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,15 @@ class Verdict:
     outside: bool = False  # the test does what the model was not made for; it says so in its file
     outcomes: dict[Outcome, Execution] | None = None
 
+    def __repr__(self) -> str:
+        return f"<Verdict {self.test.name}: {self.answer} by {self.model.name}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from gpudiy.models.notebook import html_of_verdict  # it needs the class itself
+
+        return html_of_verdict(self)
+
     @property
     def allowed(self) -> bool:
         return self.answer is Answer.ALLOWED

@@ -1,0 +1,78 @@
+"""The parts of a test as a person reads them: its scope tree, what memory and registers hold, what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpudiy.litmus.condition_text import expression_text
+from gpudiy.litmus.memory_map import MappedVariable
+from gpudiy.litmus.print_gpu_ptx import value_text
+from gpudiy.litmus.scope_tree import Placement
+from gpudiy.litmus.test import Test
+
+LEVELS = ("device", "kernel", "cluster", "cta", "warp")
+LONGEST_CONDITION = 80  # characters of a condition in one line
+
+
+class TreeLine(NamedTuple):
+    """One line of a drawn scope tree: the lines that lead to it, its level, and the threads of a warp."""
+
+    branch: str
+    level: str
+    threads: str = ""
+
+
+def short_text(test: Test) -> str:
+    """The test in one line: `mp-cas: 2 threads, exists 1:r0=1 /\\ 1:r1=0`."""
+    asked = f"{test.condition.quantifier} {expression_text(test.condition.expression)}"
+    if len(asked) > LONGEST_CONDITION:
+        asked = asked[: LONGEST_CONDITION - 1] + "…"
+    threads = len(test.threads)
+    return f"{test.name}: {threads} thread{'s' * (threads != 1)}, {asked}"
+
+
+def tree_lines(test: Test) -> Iterator[TreeLine]:
+    """The scope tree, one line per branch; clusters of one CTA are not drawn."""
+    levels = [level for level in (4, 3, 2, 1, 0) if level != 2 or test.scope_tree.has_clusters]
+    threads = list(enumerate(test.scope_tree.placements))
+    if any(placement.device for placement in test.scope_tree.placements):
+        yield TreeLine("", "system")
+        yield from _branches(threads, levels, "")
+    else:
+        yield TreeLine("", LEVELS[0])
+        yield from _branches(threads, levels[1:], "")
+
+
+def _branches(threads: list[tuple[int, Placement]], levels: list[int], indent: str) -> Iterator[TreeLine]:
+    level, *inner = levels
+    groups: dict[int, list[tuple[int, Placement]]] = {}
+    for thread in threads:
+        groups.setdefault(thread[1][level], []).append(thread)
+    for index, group in enumerate(groups.values()):
+        last = index == len(groups) - 1
+        names = "" if inner else " ".join(f"P{number}" for number, _ in group)
+        yield TreeLine(indent + ("└─ " if last else "├─ "), LEVELS[4 - level], names)
+        if inner:
+            yield from _branches(group, inner, indent + ("   " if last else "│  "))
+
+
+def start_facts(test: Test) -> Iterator[tuple[str, str]]:
+    """What holds at the start: of memory, and of the registers of each thread that do not hold 0."""
+    yield "memory", ", ".join(_variable_text(test, variable) for variable in test.memory_map.variables) or "none"
+    for number in range(len(test.threads)):
+        held = [
+            f"{declaration.name} = {value_text(declaration.initial, address='&')}"
+            for declaration in test.registers_of(number)
+            if declaration.initial != 0
+        ]
+        if held:
+            yield f"P{number}", ", ".join(held)
+    if test.filter is not None:
+        yield "filter", expression_text(test.filter)
+
+
+def _variable_text(test: Test, variable: MappedVariable) -> str:
+    if variable.aliases is not None:
+        return f"{variable.name} ({variable.proxy} alias of {variable.aliases})"
+    return f"{variable.name} = {value_text(test.initial_value(variable.name), address='&')} ({variable.space})"

@@ -1,0 +1,48 @@
+"""A verdict as HTML, for notebooks: its answer, why it is so, and the execution that shows it."""
+
+from __future__ import annotations
+
+import time
+from html import escape
+
+from gpudiy.models.execution_picture import draw_explanation
+from gpudiy.models.explanation import Explanation, explain
+from gpudiy.models.report import explanation_text
+from gpudiy.models.search import OutOfTime
+from gpudiy.models.verdict import Verdict
+
+PATIENCE = 10.0  # seconds for the explanation of a forbidden outcome: a notebook must not hang to show a value
+
+
+def html_of_verdict(verdict: Verdict) -> str:
+    """The verdict and its explanation; it is part of a page, not a page."""
+    try:
+        explanation = explain(verdict, deadline=time.monotonic() + PATIENCE)
+    except OutOfTime:
+        text = f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}\n  not explained in {PATIENCE:g} s"
+        return _text_html(text)
+    first, *rest = explanation_text(explanation).splitlines()
+    if explanation.execution is None:
+        return _text_html("\n".join([first, *rest]))
+    return f"{_text_html(_summary(first, explanation))}{_picture(explanation)}{_details(rest)}"
+
+
+def _summary(first: str, explanation: Explanation) -> str:
+    checks = " and ".join(explanation.checks)
+    return f"{first}: {checks}" if checks else first
+
+
+def _text_html(text: str) -> str:
+    first, _, rest = text.partition("\n")
+    more = f'<pre style="margin:0;background:transparent;color:inherit">{escape(rest)}</pre>' if rest else ""
+    return f'<div style="color:inherit"><b>{escape(first)}</b>{more}</div>'
+
+
+def _picture(explanation: Explanation) -> str:
+    return f'<div style="overflow-x:auto;margin:8px 0">{draw_explanation(explanation)}</div>'
+
+
+def _details(lines: list[str]) -> str:
+    text = escape("\n".join(lines))
+    style = "margin:4px 0;background:transparent;color:inherit"
+    return f'<details><summary>in words</summary><pre style="{style}">{text}</pre></details>'
