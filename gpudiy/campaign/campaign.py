@@ -125,7 +125,7 @@ class Campaign:
         found = {name: conform(columns, load_model(name), limit=limit) for name in self.plan.models.names}
         return CampaignConformance(self.plan.name, records, found)
 
-    def report(self, jobs: int = 2, watch: Watch = lambda judgements, total: judgements) -> HtmlReport:
+    def report(self, jobs: int = 2, watch: Watch = lambda verdicts, total: verdicts) -> HtmlReport:
         """Write the page of the records so far as `report.html` in the directory of the campaign."""
         found = observe(Columns.of(finished_records(self.plan)))
         report = make_report(found, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)

@@ -183,6 +183,6 @@ def _report(campaign: Campaign, arguments: Namespace) -> None:
     from gpudiy.errors import counted
 
     report = campaign.report(
-        arguments.jobs, lambda judgements, total: progress(judgements, "tests decided", arguments.quiet, total)
+        arguments.jobs, lambda verdicts, total: progress(verdicts, "tests decided", arguments.quiet, total)
     )
     print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {campaign.report_path}")

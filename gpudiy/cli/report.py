@@ -50,7 +50,7 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import counted
     from gpudiy.files import expect_writable, write_whole
-    from gpudiy.logs.html_report.judgement import MODELS
+    from gpudiy.logs.html_report.model_verdicts import MODELS
     from gpudiy.logs.html_report.report import make_report
 
     expect_writable(arguments.output)
@@ -64,7 +64,7 @@ def run(arguments: Namespace) -> int:
         models=MODELS if arguments.models is None else tuple(arguments.models),
         pictures=arguments.pictures,
         jobs=arguments.jobs,
-        watch=lambda judgements, total: progress(judgements, "tests decided", arguments.quiet, total),
+        watch=lambda verdicts, total: progress(verdicts, "tests decided", arguments.quiet, total),
     )
     write_whole(arguments.output, report.text)
     print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {arguments.output}")

@@ -152,7 +152,7 @@ class _Judge:
     def judge(self, group: _Group, name: str, chip: str) -> tuple[ConformanceRow, list[Breach]] | None:
         judged: list[tuple[_Decided, list[int]]] = []
         for places in self._spellings(group):
-            decided = self._known(group.test, places)
+            decided = self._look_up(group.test, places)
             if isinstance(decided, str):
                 self.apart[decided] += len(places)
             else:
@@ -185,7 +185,7 @@ class _Judge:
             found.setdefault(text or usual, []).append(place)
         return list(found.values())
 
-    def _known(self, number: int, places: list[int]) -> _Decided | str:
+    def _look_up(self, number: int, places: list[int]) -> _Decided | str:
         key = number, next(filter(None, (normal_text(self.columns["text"][place]) for place in places)), "")
         if key not in self.decided:
             self.decided[key] = self._decide(places)
@@ -248,7 +248,7 @@ class _Judge:
     ) -> Breach:
         """Why the model forbids the outcome; without one, what the condition of the test asks for."""
         test = decided.test if outcome is None else decided.asking(outcome[1])
-        checks, explanation = self._explained(test)
+        checks, explanation = self._explain(test)
         file, line = self.columns["file"][place], self.columns["line"][place]
         return Breach(
             name,
@@ -261,7 +261,7 @@ class _Judge:
             f"{file}:{line}" if line else file,
         )
 
-    def _explained(self, test: Test) -> tuple[tuple[str, ...], str]:
+    def _explain(self, test: Test) -> tuple[tuple[str, ...], str]:
         if test not in self.explained:
             verdict = decide(test, self.model, limit=self.limit)
             if verdict.undecided:

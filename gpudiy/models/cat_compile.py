@@ -5,22 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpudiy.errors import near_name
-from gpudiy.models.cat_syntax import (
-    Binary,
+from gpudiy.models.cat_parser import parse_cat
+from gpudiy.models.cat_tree import (
+    BinaryExpression,
     Binding,
     Call,
     CatFile,
     CatSource,
-    Check,
+    CheckStatement,
     ChipsStatement,
     Empty,
     Expression,
     Include,
     Let,
     Name,
-    Unary,
+    UnaryExpression,
     With,
-    parse_cat,
 )
 from gpudiy.models.chips import ChipRange, read_chips
 from gpudiy.models.event_sets import SETS
@@ -71,7 +71,7 @@ class _Compiler:
                     self.recursive(bindings)
                 case Let(bindings=bindings):
                     self.let(bindings)
-                case Check():
+                case CheckStatement():
                     self.check(statement)
                 case With():
                     self.choice(statement)
@@ -128,9 +128,9 @@ class _Compiler:
                 if known is not None:
                     return known.stage
                 return Stage.COHERENCE if name == "fr" else DYNAMIC.get(name, Stage.EVENTS)
-            case Unary(inner=inner):
+            case UnaryExpression(inner=inner):
                 return self.stage_of(inner)
-            case Binary(left=left, right=right):
+            case BinaryExpression(left=left, right=right):
                 return max(self.stage_of(left), self.stage_of(right))
             case Call(function=function, arguments=arguments):
                 inside = [self.functions[function].body] if function in self.functions else []
@@ -138,7 +138,7 @@ class _Compiler:
             case Empty():
                 return Stage.EVENTS
 
-    def check(self, check: Check) -> None:
+    def check(self, check: CheckStatement) -> None:
         value = self.value(check.expression, {})
         if value.is_set and check.test != "empty":
             raise self.file.source.error(f"{check.test} asks about a relation, this is a set", check.offset)
@@ -169,9 +169,9 @@ class _Compiler:
                 return self.name(expression, local)
             case Empty():
                 return self.emit("empty", (), False)
-            case Unary(operator=operator, inner=inner):
+            case UnaryExpression(operator=operator, inner=inner):
                 return self.unary(operator, self.value(inner, local), expression.offset)
-            case Binary(operator=operator, left=left, right=right):
+            case BinaryExpression(operator=operator, left=left, right=right):
                 return self.binary(operator, self.value(left, local), self.value(right, local), expression.offset)
             case Call():
                 return self.call(expression, local)
@@ -183,7 +183,7 @@ class _Compiler:
         if word in self.bindings:
             return self.bindings[word]
         if word == "fr":
-            return self.value(Binary(";", Unary("^-1", Name("rf", 0), 0), Name("co", 0), 0), {})
+            return self.value(BinaryExpression(";", UnaryExpression("^-1", Name("rf", 0), 0), Name("co", 0), 0), {})
         if word == "emptyset":
             return self.emit("empty", (), True)
         if word in SETS or word in RELATIONS or word in DYNAMIC:

@@ -30,10 +30,10 @@ class Orientations:
 
     def orders(self, tick: Callable[[], None]) -> list[int]:
         if self._kept is None:
-            self._kept = list(self._made(0, 0, tick))
+            self._kept = list(self._generate(0, 0, tick))
         return self._kept
 
-    def _made(self, place: int, order: int, tick: Callable[[], None]) -> Iterator[int]:
+    def _generate(self, place: int, order: int, tick: Callable[[], None]) -> Iterator[int]:
         """Pair by pair; what already is a cycle is not gone on with."""
         tick()
         if place == len(self.edges):
@@ -42,7 +42,7 @@ class Orientations:
         one, other = self.edges[place]
         for pair in (self.algebra.pair(one, other), self.algebra.pair(other, one)):
             if self.algebra.acyclic(order | pair):
-                yield from self._made(place + 1, order | pair, tick)
+                yield from self._generate(place + 1, order | pair, tick)
 
 
 @lru_cache(1 << 12)
@@ -65,17 +65,17 @@ class CoherenceOrders:
     def orders(self, tick: Callable[[], None]) -> Iterator[int]:
         """One after the other; `tick` is called now and then, and may raise."""
         if self.number > KEPT:
-            return self._made(tick)
+            return self._generate(tick)
         if self._kept is None:
-            self._kept = list(self._made(tick))
+            self._kept = list(self._generate(tick))
         return iter(self._kept)
 
-    def _made(self, tick: Callable[[], None], first: int = 0) -> Iterator[int]:
+    def _generate(self, tick: Callable[[], None], first: int = 0) -> Iterator[int]:
         if first == len(self.writes):
             yield 0
             return
         for order in _location_orders(self.writes[first], self.size, self.partial, tick):
-            for others in self._made(tick, first + 1):
+            for others in self._generate(tick, first + 1):
                 yield order | others
 
 

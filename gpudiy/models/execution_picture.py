@@ -12,7 +12,7 @@ from gpudiy.models.algebra import Algebra
 from gpudiy.models.event import Event, EventKind
 from gpudiy.models.explanation import Explanation
 from gpudiy.models.search import Execution
-from gpudiy.models.skeleton import Skeleton
+from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.pictures.picture import Arrow, Node, Picture
 from gpudiy.pictures.svg import to_svg
 
@@ -54,7 +54,7 @@ def picture_of_explanation(explanation: Explanation) -> Picture:
 
 
 def picture_of(
-    skeleton: Skeleton,
+    skeleton: EventSkeleton,
     rf: int,
     co: int,
     extra: Mapping[str, int],
@@ -77,7 +77,7 @@ def picture_of(
     if steps and len(steps) != len(highlight):
         raise ValueError(f"{len(steps)} steps given for a cycle of {len(highlight)} events")
     whole = _relations(skeleton, rf, co, extra)
-    drawn = _reduced(skeleton, whole)
+    drawn = _reduce(skeleton, whole)
     cycle = _cycle(skeleton.algebra, whole, highlight, steps)
     pairs = {(name, *pair): None for name, relation in drawn.items() for pair in skeleton.algebra.pairs(relation)}
     pairs.update(dict.fromkeys(cycle))
@@ -100,7 +100,7 @@ def label_of(event: Event) -> str:
             return f"{event.kind}{words} {event.variable}={_value_text(event.value)}{place}"
 
 
-def _relations(skeleton: Skeleton, rf: int, co: int, extra: Mapping[str, int]) -> dict[str, int]:
+def _relations(skeleton: EventSkeleton, rf: int, co: int, extra: Mapping[str, int]) -> dict[str, int]:
     """All pairs of all relations, what says most about a pair first."""
     a = skeleton.algebra
     co = a.closure(co)
@@ -111,7 +111,7 @@ def _relations(skeleton: Skeleton, rf: int, co: int, extra: Mapping[str, int]) -
     return {**known, **{name: pairs for name, pairs in extra.items() if name not in (*known, "po")}, "po": order}
 
 
-def _reduced(skeleton: Skeleton, relations: Mapping[str, int]) -> dict[str, int]:
+def _reduce(skeleton: EventSkeleton, relations: Mapping[str, int]) -> dict[str, int]:
     """What is drawn: no pair that follows from others."""
     a = skeleton.algebra
     order = relations["po"]

@@ -12,14 +12,14 @@ from gpudiy.models.event import Event, EventKind
 from gpudiy.models.model import CompiledCheck, Model, Operation
 from gpudiy.models.sat import sat_executions
 from gpudiy.models.search import Execution, Search
-from gpudiy.models.skeleton import Skeleton
+from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.models.verdict import Verdict, target_of
 
 FIRST = ("rf", "co", "fr", "rmw", "addr", "data", "ctrl", "syncbar", "sc", "po-loc", "po")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ExplanationStep:
     """From one event to another, by a relation."""
 
     source: int
@@ -37,7 +37,7 @@ class Explanation:
     verdict: Verdict
     checks: tuple[str, ...] = ()
     execution: Execution | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[ExplanationStep, ...] = ()
 
 
 def explain(verdict: Verdict, unroll: int = 2, deadline: float | None = None) -> Explanation:
@@ -58,7 +58,7 @@ def explain(verdict: Verdict, unroll: int = 2, deadline: float | None = None) ->
     return Explanation(verdict)
 
 
-def _objection(model: Model, execution: Execution, name: str) -> tuple[Step, ...]:
+def _objection(model: Model, execution: Execution, name: str) -> tuple[ExplanationStep, ...]:
     """The cycle or the pairs that a check objects to."""
     a = execution.skeleton.algebra
     for check in model.checks:
@@ -75,7 +75,8 @@ def _objection(model: Model, execution: Execution, name: str) -> tuple[Step, ...
             pairs = list(a.pairs(relation))[:1] if not model_set(model, check) else []
         if pairs:
             return tuple(
-                Step(source, target, relation_name(model, execution, source, target)) for source, target in pairs
+                ExplanationStep(source, target, relation_name(model, execution, source, target))
+                for source, target in pairs
             )
     return ()
 
@@ -129,7 +130,7 @@ def basic_relations(execution: Execution) -> dict[str, int]:
     }
 
 
-def event_names(skeleton: Skeleton) -> list[str]:
+def event_names(skeleton: EventSkeleton) -> list[str]:
     """`a`, `b`, … for the events of threads, `init x` for initial writes."""
     names = []
     letters = 0

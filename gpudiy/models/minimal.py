@@ -61,15 +61,15 @@ def minimal_repairs(test: Test, model: Model, engine: Engine = Engine.AUTO, unro
         return [Repair(test, (), 0)]
     found: dict[tuple[Thread, ...], Repair] = {}
     for sites in _site_sets(test, model):
-        scopes = _scopes(test, sites)
+        scopes = _usable_scopes(test, sites)
         strongest: list[Strength] = [(site.kinds[-1], scopes[-1]) for site in sites]
-        if not forbidden(_strengthened(test, sites, strongest)):
+        if not forbidden(_strengthen(test, sites, strongest)):
             continue
         for attempt in range(TRIES):
-            chosen = _weakened(test, sites, list(strongest), scopes, forbidden, random.Random(attempt))
-            repaired = _strengthened(test, sites, chosen)
-            changes = tuple(_changes(sites, chosen, test))
-            found.setdefault(repaired.threads, Repair(repaired, changes, _cost(sites, chosen)))
+            chosen = _weaken(test, sites, list(strongest), scopes, forbidden, random.Random(attempt))
+            repaired = _strengthen(test, sites, chosen)
+            changes = tuple(_describe_changes(sites, chosen, test))
+            found.setdefault(repaired.threads, Repair(repaired, changes, _total_cost(sites, chosen)))
     return sorted(found.values(), key=lambda repair: (repair.cost, repair.changes))
 
 
@@ -103,13 +103,13 @@ def _is_access(instruction: Instruction) -> bool:
     return isinstance(instruction, (Load, Store, Atomic, Reduce))
 
 
-def _scopes(test: Test, sites: list[Site]) -> list[Scope]:
+def _usable_scopes(test: Test, sites: list[Site]) -> list[Scope]:
     used = [scope for scope in SCOPES if scope is not Scope.CLUSTER or test.scope_tree.has_clusters]
     membar = any(site.kinds == ("membar",) for site in sites)
     return [scope for scope in used if not (membar and scope is Scope.CLUSTER)]
 
 
-def _weakened(
+def _weaken(
     test: Test,
     sites: list[Site],
     chosen: list[Strength],
@@ -124,16 +124,16 @@ def _weakened(
     while changed:
         changed = False
         for place in order:
-            for weaker in _weaker(sites[place], chosen[place], scopes):
+            for weaker in _weaker_strengths(sites[place], chosen[place], scopes):
                 trial = [*chosen]
                 trial[place] = weaker
-                if forbidden(_strengthened(test, sites, trial)):
+                if forbidden(_strengthen(test, sites, trial)):
                     chosen, changed = trial, True
                     break
     return chosen
 
 
-def _weaker(site: Site, strength: Strength, scopes: list[Scope]) -> Iterator[Strength]:
+def _weaker_strengths(site: Site, strength: Strength, scopes: list[Scope]) -> Iterator[Strength]:
     """Nothing at all, then the strengths one step down."""
     if strength is None:
         return
@@ -146,7 +146,7 @@ def _weaker(site: Site, strength: Strength, scopes: list[Scope]) -> Iterator[Str
         yield kind, narrower
 
 
-def _strengthened(test: Test, sites: list[Site], chosen: list[Strength]) -> Test:
+def _strengthen(test: Test, sites: list[Site], chosen: list[Strength]) -> Test:
     threads = [list(thread) for thread in test.threads]
     fences: list[tuple[int, int, Fence]] = []
     for site, strength in zip(sites, chosen, strict=True):
@@ -158,13 +158,15 @@ def _strengthened(test: Test, sites: list[Site], chosen: list[Strength]) -> Test
         else:
             instruction = threads[site.thread][site.index]
             assert isinstance(instruction, (Load, Store, Atomic))
-            threads[site.thread][site.index] = replace(instruction, access=_stronger(instruction.access, kind, scope))
+            threads[site.thread][site.index] = replace(
+                instruction, access=_strengthen_access(instruction.access, kind, scope)
+            )
     for number, index, fence in sorted(fences, key=lambda place: -place[1]):
         threads[number].insert(index + 1, fence)
     return replace(test, threads=tuple(map(tuple, threads)))
 
 
-def _stronger(access: Access, kind: str, scope: Scope) -> Access:
+def _strengthen_access(access: Access, kind: str, scope: Scope) -> Access:
     """The access with another order; one that is as strong already stays as it is."""
     if access.order is Order(kind) and access.scope is not None and access.scope >= scope:
         return access
@@ -173,7 +175,7 @@ def _stronger(access: Access, kind: str, scope: Scope) -> Access:
     return replace(access, order=Order(kind), scope=max(scope, access.effective_scope or scope), cache=None)
 
 
-def _cost(sites: list[Site], chosen: list[Strength]) -> int:
+def _total_cost(sites: list[Site], chosen: list[Strength]) -> int:
     total = 0
     for site, strength in zip(sites, chosen, strict=True):
         if strength is not None:
@@ -182,7 +184,7 @@ def _cost(sites: list[Site], chosen: list[Strength]) -> int:
     return total
 
 
-def _changes(sites: list[Site], chosen: list[Strength], test: Test) -> Iterator[str]:
+def _describe_changes(sites: list[Site], chosen: list[Strength], test: Test) -> Iterator[str]:
     for site, strength in zip(sites, chosen, strict=True):
         if strength is None:
             continue
@@ -192,5 +194,5 @@ def _changes(sites: list[Site], chosen: list[Strength], test: Test) -> Iterator[
             yield f"P{site.thread}: {instruction_text(fence)} after {instruction_text(old)}"
         else:
             assert isinstance(old, (Load, Store, Atomic))
-            new = replace(old, access=_stronger(old.access, *strength))
+            new = replace(old, access=_strengthen_access(old.access, *strength))
             yield f"P{site.thread}: {instruction_text(old)} becomes {instruction_text(new)}"

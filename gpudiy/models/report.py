@@ -45,10 +45,10 @@ def listing(test: Test, found: dict[Outcome, Execution]) -> str:
 
 
 def explanation_text(explanation: Explanation) -> str:
-    return "\n".join(_explained(explanation))
+    return "\n".join(_explanation_lines(explanation))
 
 
-def _explained(explanation: Explanation) -> Iterator[str]:
+def _explanation_lines(explanation: Explanation) -> Iterator[str]:
     verdict, execution = explanation.verdict, explanation.execution
     yield f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}"
     if verdict.undecided:
@@ -63,7 +63,7 @@ def _explained(explanation: Explanation) -> Iterator[str]:
         checks = " and ".join(explanation.checks)
         verb = "forbids" if len(explanation.checks) == 1 else "forbid"
         yield f"  {checks} {verb} it; all else would permit this execution:"
-    yield from _events(verdict.test, execution)
+    yield from _event_lines(verdict.test, execution)
     names = event_names(execution.skeleton)
     if verdict.allowed:
         relations = basic_relations(execution)
@@ -79,7 +79,7 @@ def _explained(explanation: Explanation) -> Iterator[str]:
             yield f"    {names[step.source]} ─{step.relation}→ {names[step.target]}"
 
 
-def _events(test: Test, execution: Execution) -> Iterator[str]:
+def _event_lines(test: Test, execution: Execution) -> Iterator[str]:
     names = event_names(execution.skeleton)
     for number, event in enumerate(execution.events):
         if event.instruction is not None:

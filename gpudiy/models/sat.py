@@ -48,7 +48,7 @@ def sat_executions(
     for shapes in product(*groups):
         runs = [grouped[shape] for grouped, shape in zip(groups, shapes, strict=True)]
         search.check_time()
-        prepared = search.prepared(shapes, [traces[0] for traces in runs])
+        prepared = search.prepare(shapes, [traces[0] for traces in runs])
         if prepared is not None:
             yield from _Formula(search, prepared, runs).executions(target, without)
 
@@ -71,11 +71,11 @@ class _Formula:
         model, symbolic = search.model, self.symbolic
         for name, slot in model.inputs.items():
             symbolic.slots[slot] = skeleton.static(name)
-        for name, value in (("rf", self.rf), ("co", self.co), ("syncbar", self._released())):
+        for name, value in (("rf", self.rf), ("co", self.co), ("syncbar", self._release_barriers())):
             if name in model.inputs:
                 symbolic.slots[model.inputs[name]] = value
         for order, pairs in model.orders:
-            symbolic.slots[order] = self._oriented(prepared.slots[pairs])
+            symbolic.slots[order] = self._orient(prepared.slots[pairs])
         symbolic.run()
 
     def executions(self, target: Expression | None, without: frozenset[str]) -> Iterator[Execution]:
@@ -84,15 +84,15 @@ class _Formula:
             if expression is not None:
                 wanted = self.circuit.both(wanted, self.expression(expression))
         self.circuit.add((wanted,))
-        shown = {term: self._values(term) for term in self.search.observed}
+        shown = {term: self._final_values(term) for term in self.search.observed}
         with Solver(SOLVER, bootstrap_with=self.circuit.clauses) as solver:
             guards = [guard for name, guard in self.symbolic.guards.items() if name not in without]
-            while self._solved(solver, guards):
+            while self._solve(solver, guards):
                 execution, literals = self._execution(set(solver.get_model()), shown)
                 yield execution
                 solver.add_clause([-literal for literal in literals])
 
-    def _solved(self, solver: Solver, guards: list[int]) -> bool:
+    def _solve(self, solver: Solver, guards: list[int]) -> bool:
         """Whether there is another execution; gives up when the time is up."""
         self.search.check_time()
         if self.search.deadline is None:
@@ -137,7 +137,7 @@ class _Formula:
         circuit = self.circuit
         match expression:
             case Compare():
-                return self._compared(expression)
+                return self._compare(expression)
             case Not(inner=inner):
                 return -self.expression(inner)
             case And(parts=parts):
@@ -147,17 +147,17 @@ class _Formula:
             case Implies(premise=premise, conclusion=conclusion):
                 return circuit.either(-self.expression(premise), self.expression(conclusion))
 
-    def _compared(self, comparison: Compare) -> int:
+    def _compare(self, comparison: Compare) -> int:
         terms = [t for t in (comparison.left, comparison.right) if isinstance(t, (FinalRegister, FinalVariable))]
         terms = list(dict.fromkeys(terms))
         ways = []
-        for chosen in product(*(self._values(term).items() for term in terms)):
+        for chosen in product(*(self._final_values(term).items() for term in terms)):
             state = {term: value for term, (value, _) in zip(terms, chosen, strict=True)}
             if holds(comparison, state.__getitem__):
                 ways.append(self.circuit.all(literal for _, literal in chosen))
         return self.circuit.any(ways)
 
-    def _values(self, term: Observable) -> dict[Value, int]:
+    def _final_values(self, term: Observable) -> dict[Value, int]:
         """The values a term can have in the end, each with the literal that says so."""
         ways: dict[Value, list[int]] = defaultdict(list)
         if isinstance(term, FinalRegister):
@@ -166,7 +166,7 @@ class _Formula:
         else:
             for write, final in self.finals[self.search.test.memory_map.location_of(term.name)].items():
                 location = self.skeleton.events[write].location
-                for value, literal in self._written(write).items():
+                for value, literal in self._event_values(write).items():
                     ways[shown_memory(self.search.test, location, value)].append(self.circuit.both(final, literal))
         return {value: self.circuit.any(literals) for value, literals in ways.items()}
 
@@ -177,7 +177,7 @@ class _Formula:
         self.circuit.exactly_one(literals)
         return literals
 
-    def _written(self, event: int) -> dict[Value, int]:
+    def _event_values(self, event: int) -> dict[Value, int]:
         """The values a read or write can have, by the runs that give it them."""
         skeleton = self.skeleton
         known = skeleton.events[event]
@@ -195,13 +195,13 @@ class _Formula:
         for read in skeleton.reads:
             own = skeleton.rmw_pairs.get(read)
             writes = [write for write in skeleton.writes[skeleton.events[read].location] if write != own]
-            values = self._written(read)
+            values = self._event_values(read)
             sources = []
             for write in writes:
                 source = self.circuit.variable()
                 sources.append(source)
                 rf[write * size + read] = source
-                written = self._written(write)
+                written = self._event_values(write)
                 for value, literal in values.items():
                     self.circuit.add((-source, -literal, written.get(value, FALSE)))
             self.circuit.exactly_one(sources)
@@ -239,7 +239,7 @@ class _Formula:
                     self.circuit.add((-literal, -self.co.get(write * size + other, FALSE)))
         return finals
 
-    def _oriented(self, pairs: int) -> Symbols:
+    def _orient(self, pairs: int) -> Symbols:
         a = self.skeleton.algebra
         both = pairs & ~a.identity
         order: Symbols = {}
@@ -250,7 +250,7 @@ class _Formula:
         self.symbolic.require_acyclic(order)
         return order
 
-    def _released(self) -> Symbols:
+    def _release_barriers(self) -> Symbols:
         """Each barrier that waits is released in one of its ways."""
         ways: dict[int, list[int]] = defaultdict(list)
         for releases in self.prepared.releases:

@@ -16,7 +16,7 @@ from gpudiy.models.choices import CoherenceOrders, Orientations, coherence_order
 from gpudiy.models.domain import PossibleValues
 from gpudiy.models.event import Event
 from gpudiy.models.model import Model, Slots, Stage
-from gpudiy.models.skeleton import Skeleton
+from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.models.support import check_supported
 from gpudiy.models.trace import ThreadRunner, Trace
 
@@ -29,7 +29,7 @@ class OutOfTime(Exception):
 class Execution:
     """An execution of a test: its events with their values, what was chosen, and all that the model made of it."""
 
-    skeleton: Skeleton
+    skeleton: EventSkeleton
     events: tuple[Event, ...]
     rf: int
     co: int
@@ -51,7 +51,7 @@ class Execution:
 class Prepared:
     """A skeleton, what depends on its events alone, and what there is to choose."""
 
-    skeleton: Skeleton
+    skeleton: EventSkeleton
     slots: Slots
     reads: list[tuple[int, list[int]]]  # every read with the writes of its location
     releases: list[list[int]]  # for every barrier that waits, what may release it
@@ -86,8 +86,8 @@ class Search:
         for combination in product(*self.choices(target)):
             self.check_time()
             traces = [trace for _, trace in combination]
-            if self.memory or self.wanted(target, self.registers(traces)):
-                prepared = self.prepared(tuple(shape for shape, _ in combination), traces)
+            if self.memory or self.satisfies(target, self.registers(traces)):
+                prepared = self.prepare(tuple(shape for shape, _ in combination), traces)
                 if prepared is not None:
                     yield prepared, traces
 
@@ -95,7 +95,7 @@ class Search:
         """The runs of every thread that can end as the conjuncts about this thread alone ask."""
         if self._choices is None or self._choices[0] is not target:
             wanted = _by_thread(target)
-            filtered = [_filtered(traces, wanted.get(number, [])) for number, traces in enumerate(self.traces)]
+            filtered = [_filter_traces(traces, wanted.get(number, [])) for number, traces in enumerate(self.traces)]
             self._choices = (target, filtered)
         return self._choices[1]
 
@@ -108,7 +108,7 @@ class Search:
             if not choices:
                 return 0, 0
             first.append(max(choices, key=lambda choice: len(choice[1].events)))
-        prepared = self.prepared(tuple(shape for shape, _ in first), [trace for _, trace in first])
+        prepared = self.prepare(tuple(shape for shape, _ in first), [trace for _, trace in first])
         if prepared is None:
             return total, 1
         values = [*prepared.skeleton.initial_values, *(value for _, trace in first for value in trace.values)]
@@ -116,10 +116,10 @@ class Search:
         orders = prod(choice.number for choice in prepared.orders) * prod(map(len, prepared.releases))
         return total, prepared.coherences.number * orders * sources
 
-    def prepared(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
+    def prepare(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
         """The skeleton of such runs; None if its events alone are forbidden, or a barrier is never released."""
         if shapes not in self._prepared:
-            self._prepared[shapes] = self._prepare(Skeleton(self.test, traces))
+            self._prepared[shapes] = self._build_prepared(EventSkeleton(self.test, traces))
         return self._prepared[shapes]
 
     @property
@@ -131,7 +131,7 @@ class Search:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise OutOfTime
 
-    def wanted(self, target: Expression | None, state: dict[Observable, Value]) -> bool:
+    def satisfies(self, target: Expression | None, state: dict[Observable, Value]) -> bool:
         if self.filter is not None and not holds(self.filter, state.__getitem__):
             return False
         return target is None or holds(target, state.__getitem__)
@@ -139,7 +139,7 @@ class Search:
     def registers(self, traces: list[Trace]) -> dict[Observable, Value]:
         return {term: traces[term.thread].finals[term.name] for term in self.finals}
 
-    def _prepare(self, skeleton: Skeleton) -> Prepared | None:
+    def _build_prepared(self, skeleton: EventSkeleton) -> Prepared | None:
         model, a = self.model, skeleton.algebra
         slots = [0] * model.slots
         for name, slot in model.inputs.items():
@@ -190,7 +190,7 @@ class Search:
                         for finals in final_values(prepared.skeleton, values, co, self.memory):
                             state = {**registers, **finals}
                             outcome = tuple(state[term] for term in self.observed)
-                            if outcome not in seen and self.wanted(target, state):
+                            if outcome not in seen and self.satisfies(target, state):
                                 seen.add(outcome)
                                 events = skeleton.with_values(values)
                                 yield Execution(skeleton, events, rf, co, tuple(ordered), outcome)
@@ -232,7 +232,7 @@ def reads_from(prepared: Prepared, values: list[Value]) -> Iterator[int]:
 
 
 def final_values(
-    skeleton: Skeleton, values: list[Value], co: int, memory: list[FinalVariable]
+    skeleton: EventSkeleton, values: list[Value], co: int, memory: list[FinalVariable]
 ) -> Iterator[dict[Observable, Value]]:
     """What the observed variables can hold in the end: the values of writes that nothing overwrote."""
     a = skeleton.algebra
@@ -255,7 +255,7 @@ def _fill(slots: Slots, slot: int | None, value: int) -> None:
         slots[slot] = value
 
 
-def _filtered(traces: list[tuple[int, Trace]], wanted: list[Expression]) -> list[tuple[int, Trace]]:
+def _filter_traces(traces: list[tuple[int, Trace]], wanted: list[Expression]) -> list[tuple[int, Trace]]:
     if not wanted:
         return traces
     return [choice for choice in traces if all(_ends_in(choice[1], part) for part in wanted)]

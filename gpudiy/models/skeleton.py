@@ -17,7 +17,7 @@ from gpudiy.models.event_sets import CACHE_SETS, SPACE_SETS, cache_of, scope_of,
 from gpudiy.models.trace import Trace
 
 
-class Skeleton:
+class EventSkeleton:
     """Events numbered 0, 1, …: the initial writes first, then each thread's in program order."""
 
     def __init__(self, test: Test, traces: Sequence[Trace]) -> None:
@@ -38,8 +38,8 @@ class Skeleton:
             for name in set_names(event):
                 self._sets[name] = self._sets.get(name, 0) | 1 << number
 
-    def __reduce__(self) -> tuple[type[Skeleton], tuple[Test, Sequence[Trace]]]:
-        return Skeleton, (self.test, self.traces)
+    def __reduce__(self) -> tuple[type[EventSkeleton], tuple[Test, Sequence[Trace]]]:
+        return EventSkeleton, (self.test, self.traces)
 
     def static(self, name: str) -> int:
         """A set or relation that models can use, by its name."""
@@ -162,8 +162,8 @@ def _thread(event: Event) -> int | None:
     return None if event.initial else event.thread
 
 
-RELATIONS: dict[str, Callable[[Skeleton], int]] = {
-    "po": Skeleton._program_order,
+RELATIONS: dict[str, Callable[[EventSkeleton], int]] = {
+    "po": EventSkeleton._program_order,
     "id": lambda s: s.algebra.identity,
     "loc": lambda s: s._same(lambda event: event.location or None),
     "vloc": lambda s: s._same(lambda event: s.test.memory_map.virtual_of(event.variable) if event.variable else None),
@@ -173,7 +173,7 @@ RELATIONS: dict[str, Callable[[Skeleton], int]] = {
     "addr": lambda s: s._local(lambda trace: trace.address),
     "data": lambda s: s._local(lambda trace: trace.data),
     "ctrl": lambda s: s._local(lambda trace: trace.control),
-    "scoped": Skeleton._scoped,
+    "scoped": EventSkeleton._scoped,
     "same-warp": lambda s: s._level(0),
     "same-cta": lambda s: s._level(1),
     "same-cluster": lambda s: s._level(2),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.models.model import Model, Slots
-from gpudiy.models.skeleton import Skeleton
+from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.models.trace import Undecidable
 
 
-def check_supported(model: Model, skeleton: Skeleton, slots: Slots) -> None:
+def check_supported(model: Model, skeleton: EventSkeleton, slots: Slots) -> None:
     """Raise `Undecidable` if the skeleton has an event that the model says it does not support.
 
     A model says so with `flag ~empty S as unsupported-…`; one that never mentions rmw supports no atomics. `slots` are
@@ -21,7 +21,7 @@ def check_supported(model: Model, skeleton: Skeleton, slots: Slots) -> None:
             raise _unsupported(model, skeleton, slots[flag.slot])
 
 
-def _unsupported(model: Model, skeleton: Skeleton, events: int) -> Undecidable:
+def _unsupported(model: Model, skeleton: EventSkeleton, events: int) -> Undecidable:
     event = skeleton.events[next(skeleton.algebra.members(events))]
     text = "an initial write" if event.instruction is None else f"`{instruction_text(event.instruction)}`"
     return Undecidable(f"the model {model.name} gives no meaning to {text} of P{event.thread}")

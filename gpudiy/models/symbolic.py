@@ -144,12 +144,12 @@ class SymbolicModel:
         return {bit % size * size + bit // size: literal for bit, literal in self.symbols(one).items()}
 
     def _domain(self, one: SymbolicValue) -> Symbols:
-        return self._projected(one, lambda bit: bit // self.algebra.size)
+        return self._project(one, lambda bit: bit // self.algebra.size)
 
     def _range(self, one: SymbolicValue) -> Symbols:
-        return self._projected(one, lambda bit: bit % self.algebra.size)
+        return self._project(one, lambda bit: bit % self.algebra.size)
 
-    def _projected(self, one: SymbolicValue, event_of: Callable[[int], int]) -> Symbols:
+    def _project(self, one: SymbolicValue, event_of: Callable[[int], int]) -> Symbols:
         ways: dict[int, list[int]] = defaultdict(list)
         for bit, literal in self.symbols(one).items():
             ways[event_of(bit)].append(literal)

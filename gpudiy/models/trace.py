@@ -121,15 +121,15 @@ class ThreadRunner:
             while state.position < len(self.thread):
                 following = self._step(state, domain)
                 if following is None:
-                    self.unfinished.append(self._finished(state))
+                    self.unfinished.append(self._finish(state))
                     break
                 state, *others = following
                 pending += others
             else:
-                found.append(self._finished(state))
+                found.append(self._finish(state))
         return found
 
-    def _finished(self, state: _State) -> Trace:
+    def _finish(self, state: _State) -> Trace:
         finals = {name: show_value(value, self.types[name]) for name, value in state.registers.items()}
         return Trace(
             tuple(state.events), tuple(state.address), tuple(state.data), tuple(state.control), tuple(state.rmw), finals

@@ -10,7 +10,7 @@ def to_dot(picture: Picture) -> str:
     """The picture for graphviz, a cluster a thread."""
     lines = [
         "digraph witness {",
-        f"  graph [label={_quoted(_heading(picture))}, labelloc=t, fontname=monospace, newrank=true, nodesep=0.6];",
+        f"  graph [label={_quote(_heading(picture))}, labelloc=t, fontname=monospace, newrank=true, nodesep=0.6];",
         '  node [shape=box, style="rounded,filled", fillcolor=white, fontname=monospace];',
         "  edge [fontname=monospace, fontsize=11];",
     ]
@@ -19,14 +19,14 @@ def to_dot(picture: Picture) -> str:
         lines += ["  { rank=min;", *(f"    {_dot_node(node)}" for node in initial), "  }"]
     for column, header in enumerate(picture.columns):
         members = [node for node in picture.nodes if node.column == column]
-        lines += [f"  subgraph cluster_{column} {{", f"    label={_quoted(header)};"]
+        lines += [f"  subgraph cluster_{column} {{", f"    label={_quote(header)};"]
         lines += ['    style="rounded,filled";', f'    color="{LANE}";']
         lines += [f"    {_dot_node(node)}" for node in members]
         lines += ["  }"]
     colours = colours_of(picture)
     for arrow in picture.arrows:
         colour = CYCLE if arrow.highlighted else colours[arrow.relation]
-        options = [f"label={_quoted(arrow.relation)}", f'color="{colour}"', f'fontcolor="{colour}"']
+        options = [f"label={_quote(arrow.relation)}", f'color="{colour}"', f'fontcolor="{colour}"']
         options += ["penwidth=2.5"] if arrow.highlighted else []
         options += ["style=dashed"] if arrow.relation in DASHED else []
         options += ["weight=10"] if arrow.relation == "po" else ["constraint=false"]
@@ -44,9 +44,9 @@ def _heading(picture: Picture) -> str:
 def _dot_node(node: Node) -> str:
     text = f"{node.label}\n{node.instruction or INITIAL}"
     colour = f', color="{CYCLE}", penwidth=2' if node.highlighted else ""
-    return f"e{node.event} [label={_quoted(text)}{colour}];"
+    return f"e{node.event} [label={_quote(text)}{colour}];"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A string of the dot language: backslashes would else start its escapes."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -17,7 +17,7 @@ from gpudiy.cli import main
 from gpudiy.litmus import read_test
 from gpudiy.logs import Columns, Record, write_log
 from gpudiy.logs.decision import Sighting
-from gpudiy.logs.html_report.judgement import judge, most_telling
+from gpudiy.logs.html_report.model_verdicts import decide_text, most_telling
 from gpudiy.logs.html_report.page import page_text
 from gpudiy.logs.html_report.payload import payload
 from gpudiy.logs.record import Ending, OutcomeCount
@@ -44,11 +44,11 @@ def run(test: str, chip: str, count: int = 0, of: int = 1000, **rest: object) ->
 
 def test_verdicts_and_pictures_of_a_test(figures: list[Path]) -> None:
     text = next(path for path in figures if path.name.startswith("A.1")).read_text()
-    assert judge(text).verdicts == "faaa"
-    drawn = judge(text, picture=True)
+    assert decide_text(text).letters == "faaa"
+    drawn = decide_text(text, picture=True)
     assert drawn.picture.startswith("<svg") and "ptx-6.0 allows" in drawn.caption
-    assert judge("").verdicts == "----" and judge("no test at all").verdicts == "rrrr"
-    forbidden = judge(text, models=("sc",), picture=True)
+    assert decide_text("").letters == "----" and decide_text("no test at all").letters == "rrrr"
+    forbidden = decide_text(text, models=("sc",), picture=True)
     assert forbidden.picture.startswith("<svg") and "objects to" in forbidden.caption
 
 
@@ -57,7 +57,7 @@ def test_models_speak_of_what_they_were_made_for(figures: list[Path]) -> None:
     model = load_model("ptx-asplos15")
     assert not decide(read_test(text), model).outside
     assert decide(read_test(text.replace("ld.cg", "ld.ca")), model).outside
-    assert judge(text.replace("ld.cg", "ld.ca")).verdicts[2] in "AF"
+    assert decide_text(text.replace("ld.cg", "ld.ca")).letters[2] in "AF"
 
 
 def test_tests_that_tell_chips_apart_are_drawn_first() -> None:

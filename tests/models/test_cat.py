@@ -11,7 +11,8 @@ from pysat.solvers import Solver
 from gpudiy.litmus.reader import read_test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import compile_cat
-from gpudiy.models.cat_syntax import CatError, parse_cat
+from gpudiy.models.cat_parser import parse_cat
+from gpudiy.models.cat_tree import CatError
 from gpudiy.models.circuit import Circuit
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.model import Model

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gpudiy.logs.decision import Sighting
-from gpudiy.logs.html_report.judgement import NO_TEXT, Judgement
+from gpudiy.logs.html_report.model_verdicts import NO_TEXT, ModelVerdicts
 from gpudiy.logs.statistics import CONFIDENCE
 from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
@@ -45,13 +45,13 @@ def payload(
     found: Observations,
     tests: Sequence[str],
     chips: Sequence[str],
-    judgements: Mapping[str, Judgement],
+    verdicts: Mapping[str, ModelVerdicts],
     models: Sequence[str],
     asked_pictures: int,
 ) -> dict[str, object]:
     """All a page shows, as JSON can hold it. Cells stand test by test, a chip after the other."""
     texts = _Texts()
-    judged = [judgements.get(test, Judgement(NO_TEXT * len(models))) for test in tests]
+    judged = [verdicts.get(test, ModelVerdicts(NO_TEXT * len(models))) for test in tests]
     return {
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": __version__,
@@ -63,9 +63,9 @@ def payload(
         "names": list(tests),
         "conditions": [found.tests[test].condition for test in tests],
         "listings": [found.tests[test].text for test in tests],
-        "verdicts": [judgement.verdicts for judgement in judged],
-        "pictures": [texts.place(judgement.picture) for judgement in judged],
-        "captions": [texts.place(judgement.caption) for judgement in judged],
+        "verdicts": [entry.letters for entry in judged],
+        "pictures": [texts.place(entry.picture) for entry in judged],
+        "captions": [texts.place(entry.caption) for entry in judged],
         "askedPictures": asked_pictures,
         **_cells(found, tests, chips, texts),
         "incantations": _incantations(found, tests, chips),

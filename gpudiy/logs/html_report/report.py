@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpudiy.logs.frame import LogSource
-from gpudiy.logs.html_report.judgement import MODELS, Judgement, judge, most_telling
+from gpudiy.logs.html_report.model_verdicts import MODELS, ModelVerdicts, decide_text, most_telling
 from gpudiy.logs.html_report.page import page_text
 from gpudiy.logs.html_report.payload import payload
 from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
@@ -16,7 +16,7 @@ from gpudiy.processes import map_in_processes
 
 TITLE = "What the chips showed"
 PICTURES = 100  # executions that are drawn
-Watch = Callable[[Iterator[Judgement], int], Iterator[Judgement]]
+Watch = Callable[[Iterator[ModelVerdicts], int], Iterator[ModelVerdicts]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +54,27 @@ def make_report(
     models: tuple[str, ...] = MODELS,
     pictures: int = PICTURES,
     jobs: int = 1,
-    watch: Watch = lambda judgements, total: judgements,
+    watch: Watch = lambda verdicts, total: verdicts,
 ) -> HtmlReport:
     """The report of observations: of all tests and chips, or of those that the patterns name.
 
     Models decide every test, in `jobs` processes, and executions of so many tests are drawn, those that tell chips
-    apart first. `watch` passes the judgements on as they come, and is given their number.
+    apart first. `watch` passes the verdicts on as they come, and is given their number.
     """
     for model in models:
         load_model(model)  # a model that cannot be read is an error before any work is done
     shown_chips = selected_chips(found, list(chips))
     shown_tests = selected_tests(found, shown_chips, list(tests), RowOrder.NAME)
     drawn = pictures if models else 0
-    judgements: dict[str, Judgement] = {}
+    verdicts: dict[str, ModelVerdicts] = {}
     if models:
         pictured = set(most_telling(found, shown_tests, shown_chips)[:drawn])
         work = [(found.tests[test].text, models, test in pictured) for test in shown_tests]
         judged = watch(map_in_processes(_judge_one, work, jobs), len(work))
-        judgements = dict(zip(shown_tests, judged, strict=True))
-    data = payload(found, shown_tests, shown_chips, judgements, models, drawn)
+        verdicts = dict(zip(shown_tests, judged, strict=True))
+    data = payload(found, shown_tests, shown_chips, verdicts, models, drawn)
     return HtmlReport(page_text(data, title), shown_tests, shown_chips, found)
 
 
-def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> Judgement:
-    return judge(*work)
+def _judge_one(work: tuple[str, tuple[str, ...], bool]) -> ModelVerdicts:
+    return decide_text(*work)

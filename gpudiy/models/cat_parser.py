@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from gpudiy.errors import InputError
+from gpudiy.models.cat_tree import (
+    BinaryExpression,
+    Binding,
+    Call,
+    CatFile,
+    CatSource,
+    CheckStatement,
+    ChipsStatement,
+    Empty,
+    Expression,
+    Include,
+    Let,
+    Name,
+    Statement,
+    UnaryExpression,
+    With,
+)
 
 TOKEN = re.compile(
     r"""(?P<space>(?:\s|//[^\n]*)+)
@@ -21,135 +36,10 @@ KEYWORDS = frozenset({"let", "rec", "and", "in", "as", "include", "show", "unsho
 TESTS = frozenset({"acyclic", "irreflexive", "empty"})
 
 
-class CatError(InputError):
-    """A model that cannot be used, with its place."""
-
-
 class Token(NamedTuple):
     kind: str
     text: str
     offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    name: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Unary:
-    """operator is one of ~ + * ? ^-1 or [] (the identity on a set)."""
-
-    operator: str
-    inner: Expression
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """operator is one of | & \\ ; * (all pairs of two sets)."""
-
-    operator: str
-    left: Expression
-    right: Expression
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    function: str
-    arguments: tuple[Expression, ...]
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Empty:
-    offset: int
-
-
-Expression = Name | Unary | Binary | Call | Empty
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """`let name(parameters) = body`."""
-
-    name: str
-    parameters: tuple[str, ...]
-    body: Expression
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Let:
-    bindings: tuple[Binding, ...]
-    recursive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """`acyclic e as name`; a flagged one does not forbid, it tells."""
-
-    test: str
-    negated: bool
-    flagged: bool
-    expression: Expression
-    name: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class With:
-    """`with name from source(arguments)`: a relation that every execution chooses."""
-
-    name: str
-    source: str
-    arguments: tuple[Expression, ...]
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class Include:
-    file: str
-    offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class ChipsStatement:
-    """`chips "sm_70 and later"`: the chips that the model speaks for."""
-
-    text: str
-    offset: int
-
-
-Statement = Let | Check | With | Include
-
-
-@dataclass(frozen=True, slots=True)
-class CatSource:
-    """The text of a model and where it comes from."""
-
-    text: str
-    path: str
-
-    def error(self, message: str, offset: int, hint: str | None = None) -> CatError:
-        before = self.text.count("\n", 0, offset)
-        start = self.text.rfind("\n", 0, offset) + 1
-        end = self.text.find("\n", offset)
-        line = self.text[start : end if end >= 0 else len(self.text)]
-        place = {"path": self.path, "line": before + 1, "column": offset - start + 1}
-        return CatError(message, source=line, hint=hint, **place)  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True, slots=True)
-class CatFile:
-    """A parsed model: its title, the chips it speaks for, and its statements."""
-
-    source: CatSource
-    title: str
-    chips: ChipsStatement | None
-    statements: tuple[Statement, ...]
 
 
 def parse_cat(text: str, path: str = "<cat>") -> CatFile:
@@ -208,7 +98,7 @@ class _Parser:
         name = test
         if self.accept("as"):
             name = self.name()
-        return Check(test, negated, flagged, expression, name, token.offset)
+        return CheckStatement(test, negated, flagged, expression, name, token.offset)
 
     def let(self) -> Let:
         recursive = self.accept("rec")
@@ -253,14 +143,14 @@ class _Parser:
         left = self.chain(tuple(tighter))
         while self.token.text == operator:
             offset = self.take().offset
-            left = Binary(operator, left, self.chain(tuple(tighter)), offset)
+            left = BinaryExpression(operator, left, self.chain(tuple(tighter)), offset)
         return left
 
     def pairs(self) -> Expression:
         left = self.postfix()
         while self.token.text == "*":
             offset = self.take().offset
-            left = Binary("*", left, self.postfix(), offset)
+            left = BinaryExpression("*", left, self.postfix(), offset)
         return left
 
     def postfix(self) -> Expression:
@@ -273,14 +163,14 @@ class _Parser:
                 or (token.text == "*" and not self._operand_follows())
             ):
                 self.take()
-                inner = Unary(token.text, inner, token.offset)
+                inner = UnaryExpression(token.text, inner, token.offset)
             else:
                 return inner
 
     def atom(self) -> Expression:
         token = self.token
         if self.accept("~"):
-            return Unary("~", self.postfix(), token.offset)
+            return UnaryExpression("~", self.postfix(), token.offset)
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
@@ -288,7 +178,7 @@ class _Parser:
         if self.accept("["):
             inner = self.expression()
             self.expect("]")
-            return Unary("[]", inner, token.offset)
+            return UnaryExpression("[]", inner, token.offset)
         if self.accept("{"):
             self.expect("}")
             return Empty(token.offset)

@@ -22,27 +22,27 @@ UNREADABLE, NO_TEXT = "r", "-"
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class ModelVerdicts:
     """A letter for each model, a capital where it does not speak of such tests; and the picture as SVG, if any."""
 
-    verdicts: str
+    letters: str
     picture: str = ""
     caption: str = ""
 
 
-def judge(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) -> Judgement:
+def decide_text(text: str, models: tuple[str, ...] = MODELS, picture: bool = False) -> ModelVerdicts:
     """The verdicts of a test, given as text; tests without text get none."""
     if not text:
-        return Judgement(NO_TEXT * len(models))
+        return ModelVerdicts(NO_TEXT * len(models))
     try:
         test = read_test(text)
     except LitmusError:
-        return Judgement(UNREADABLE * len(models))
+        return ModelVerdicts(UNREADABLE * len(models))
     verdicts = [decide(test, load_model(model), limit=LIMIT) for model in models]
     letters = "".join(map(_letter, verdicts))
     if not picture:
-        return Judgement(letters)
-    return Judgement(letters, *_picture([verdict for verdict in verdicts if not verdict.undecided]))
+        return ModelVerdicts(letters)
+    return ModelVerdicts(letters, *_picture([verdict for verdict in verdicts if not verdict.undecided]))
 
 
 def _letter(verdict: Verdict) -> str:
