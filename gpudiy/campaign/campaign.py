@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from gpudiy.campaign.junit import junit_text
-from gpudiy.campaign.plan import Plan, read_plan
+from gpudiy.campaign.plan import CampaignPlan, read_plan
 from gpudiy.campaign.records import finished_records, record_store
 from gpudiy.campaign.schedule import Evidence, Knowledge, units_of_round
 from gpudiy.campaign.test_set import PlannedTest, planned_tests
@@ -59,7 +59,7 @@ class CampaignConformance:
 class Campaign:
     """A plan at work. Every stage can be cut at any point and called again."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: CampaignPlan) -> None:
         self.plan = plan
         self.problems: list[str] = []  # damage that was found and set aside
 

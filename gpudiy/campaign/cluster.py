@@ -26,7 +26,7 @@ class ClusterError(ToolFailure):
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class DaskCluster:
     """A scheduler to connect to, or, without one, so many worker processes on this machine."""
 
     scheduler: str | None = None

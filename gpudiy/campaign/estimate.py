@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from gpudiy.campaign.campaign import Campaign
-from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.plan import CampaignPlan
 from gpudiy.campaign.unit import Unit
 from gpudiy.devices.runner import Runner
 from gpudiy.devices.worker import WorkerFailure
@@ -44,7 +44,7 @@ class Estimate:
         return max((device.seconds for device in self.devices), default=0.0)
 
 
-def estimate(plan: Plan) -> Estimate:
+def estimate(plan: CampaignPlan) -> Estimate:
     """Look at a plan without writing anything into its directory."""
     with TemporaryDirectory(prefix="gpudiy-") as temporary:
         campaign = Campaign(replace(plan, directory=Path(temporary)))
@@ -58,7 +58,7 @@ def estimate(plan: Plan) -> Estimate:
         )
 
 
-def _device(plan: Plan, device: str, units: list[Unit]) -> DeviceEstimate:
+def _device(plan: CampaignPlan, device: str, units: list[Unit]) -> DeviceEstimate:
     """Run some units, spread over all of them, with fewer iterations."""
     chosen = units[:: max(1, len(units) // PROBES)][:PROBES]
     seconds, busy, ran = 0.0, 0.0, 0

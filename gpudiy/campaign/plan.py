@@ -1,4 +1,4 @@
-"""`Plan`: what a campaign is to do, as typed and documented fields read from a TOML file."""
+"""`CampaignPlan`: what a campaign is to do, as typed and documented fields read from a TOML file."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CampaignPlan:
     """A whole campaign. `directory` is where everything it makes is kept."""
 
     name: str
@@ -86,12 +86,12 @@ SECTIONS: dict[str, type[Tests] | type[Models] | type[Build] | type[Run]] = {
 TOP = ("name", "directory", "report")
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> CampaignPlan:
     """The plan in a file; raises `InputError` pointing at what is wrong."""
     return plan_of(PlanText.read(path), path)
 
 
-def plan_of(text: PlanText, path: Path) -> Plan:
+def plan_of(text: PlanText, path: Path) -> CampaignPlan:
     for key in text.values:
         if key not in SECTIONS and key not in TOP:
             raise text.fault(key, f"a plan has no {key!r}", near_name(key, (*SECTIONS, *TOP)))
@@ -99,7 +99,7 @@ def plan_of(text: PlanText, path: Path) -> Plan:
     name = _typed(text, "name", text.values.get("name", path.stem), str)
     directory = _typed(text, "directory", text.values.get("directory", f"{path.stem}.campaign"), str)
     report = _typed(text, "report", text.values.get("report", True), bool)
-    plan = Plan(name, path.parent / directory, report=report, base=path.parent, **sections)
+    plan = CampaignPlan(name, path.parent / directory, report=report, base=path.parent, **sections)
     if not plan.tests.families and not plan.tests.paths:
         raise text.fault("tests", "the plan names no tests", "give families = […] or paths = […] in [tests]")
     if not plan.run.devices and not plan.models.names and not plan.build.architectures:

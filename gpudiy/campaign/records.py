@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from gpudiy.campaign.plan import Plan
-from gpudiy.campaign.store import Form, Store, stored_rows
+from gpudiy.campaign.plan import CampaignPlan
+from gpudiy.campaign.store import Form, RowStore, stored_rows
 from gpudiy.campaign.unit import unit_key
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.json_lines import print_json_line, record_of_json
@@ -35,12 +35,12 @@ FORM: Form[Record] = Form(
 )
 
 
-def record_store(plan: Plan, seen: Callable[[Record], None]) -> Store[Record]:
+def record_store(plan: CampaignPlan, seen: Callable[[Record], None]) -> RowStore[Record]:
     """The store of the records; `seen` is told of each, also of those that are there already."""
-    return Store(plan.directory / RECORDS, FORM, seen)
+    return RowStore(plan.directory / RECORDS, FORM, seen)
 
 
-def finished_records(plan: Plan) -> list[Record]:
+def finished_records(plan: CampaignPlan) -> list[Record]:
     """The records so far, for somebody who only looks."""
     folder = plan.directory / RECORDS
     return stored_rows(folder, FORM) if folder.is_dir() else []

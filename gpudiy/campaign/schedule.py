@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.plan import CampaignPlan
 from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.campaign.unit import ROUND, Unit, groups
 from gpudiy.harness.incantation_text import IncantationBook
@@ -50,7 +50,7 @@ class Knowledge:
 
 
 def units_of_round(
-    plan: Plan,
+    plan: CampaignPlan,
     tests: Sequence[PlannedTest],
     books: dict[str, IncantationBook],
     verdicts: Verdicts,

@@ -1,4 +1,4 @@
-"""`Store`: rows that survive anything. Each is one checked line of a journal; full journals become parts.
+"""`RowStore`: rows that survive anything. Each is one checked line of a journal; full journals become parts.
 
 A row is finished when its line stands in the journal. A journal of `PART_SIZE` rows is written as a part, whole, under
 a name that holds the digest of its bytes, and only then emptied. Whatever kills the process in between, the next one
@@ -47,7 +47,7 @@ class Form(Generic[Row]):
     suffix: str
 
 
-class Store(Generic[Row]):
+class RowStore(Generic[Row]):
     """Rows in a directory; one process at a time may add to it."""
 
     def __init__(self, directory: Path, form: Form[Row], seen: Callable[[Row], None] = lambda row: None) -> None:
@@ -170,7 +170,7 @@ class Store(Generic[Row]):
 def stored_rows(directory: Path, form: Form[Row]) -> list[Row]:
     """The finished rows, for somebody who only looks: nothing is locked, nothing changed."""
     rows: list[Row] = []
-    store = Store(directory, form, rows.append)
+    store = RowStore(directory, form, rows.append)
     for part in store.parts():
         for row in form.read_part(part):
             store._take(row)

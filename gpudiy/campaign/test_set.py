@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.plan import CampaignPlan
 from gpudiy.diy.families import find_family
 from gpudiy.diy.generator import Generator
 from gpudiy.diy.writer import INDEX, SUFFIX, DirectoryWriter
@@ -35,7 +35,7 @@ class PlannedTest:
         return read_test(self.path.read_text(encoding="utf-8"), str(self.path))
 
 
-def planned_tests(plan: Plan) -> list[PlannedTest]:
+def planned_tests(plan: CampaignPlan) -> list[PlannedTest]:
     """The tests of the plan, each once, in a stable order; what is not there yet is written."""
     found: dict[str, PlannedTest] = {}
     for folder in _folders(plan):
@@ -50,13 +50,13 @@ def planned_tests(plan: Plan) -> list[PlannedTest]:
     return tests
 
 
-def check_families(plan: Plan) -> None:
+def check_families(plan: CampaignPlan) -> None:
     """Raise `InputError` for a family that does not exist."""
     for family in plan.tests.families:
         find_family(family)
 
 
-def _folders(plan: Plan) -> Iterator[Path]:
+def _folders(plan: CampaignPlan) -> Iterator[Path]:
     check_families(plan)
     root = plan.directory / TESTS
     for family in plan.tests.families:
@@ -70,7 +70,7 @@ def _folders(plan: Plan) -> Iterator[Path]:
         yield _given(plan, root / GIVEN)
 
 
-def _given(plan: Plan, folder: Path) -> Path:
+def _given(plan: CampaignPlan, folder: Path) -> Path:
     """The tests of the files of the plan; they are copied anew each time, for they may have changed."""
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -85,7 +85,7 @@ def _given(plan: Plan, folder: Path) -> Path:
     return folder
 
 
-def _loaded(plan: Plan) -> Iterator[Test]:
+def _loaded(plan: CampaignPlan) -> Iterator[Test]:
     for source in find_sources([str(plan.path(path)) for path in plan.tests.paths]):
         yield from load_tests(source)
 

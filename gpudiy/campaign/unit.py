@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, replace
 
-from gpudiy.campaign.plan import Plan
+from gpudiy.campaign.plan import CampaignPlan
 from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation_text import IncantationBook, incantation_options
@@ -61,7 +61,7 @@ def unit_key(record: Record) -> str:
     return f"{record.hash}-{dict(record.options)[WORK]}"
 
 
-def groups(plan: Plan, books: dict[str, IncantationBook], round: int) -> list[Group]:
+def groups(plan: CampaignPlan, books: dict[str, IncantationBook], round: int) -> list[Group]:
     """The groups of a round: for each device, incantation and seed one."""
     return [
         Group(device, books[name], seed, round, plan.run.iterations, float(plan.run.limit))

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gpudiy.campaign.plan import Plan
-from gpudiy.campaign.store import Form, Store, stored_rows
+from gpudiy.campaign.plan import CampaignPlan
+from gpudiy.campaign.store import Form, RowStore, stored_rows
 from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.models.deciding import FileDecider, HowToDecide
 from gpudiy.models.library import load_model
@@ -39,11 +39,11 @@ def _parse(line: str) -> VerdictRow:
 FORM: Form[VerdictRow] = Form(lambda row: f"{row.hash} {row.model}", _line, _parse, _write_rows, _read_rows, ".jsonl")
 
 
-def decide_tests(plan: Plan, tests: Sequence[PlannedTest], jobs: int) -> Iterator[PlannedTest]:
+def decide_tests(plan: CampaignPlan, tests: Sequence[PlannedTest], jobs: int) -> Iterator[PlannedTest]:
     """Decide what is not decided yet, giving back each test when its verdicts are kept."""
     for name in plan.models.names:
         load_model(name)  # a model that cannot be read is an error before any work is done
-    with Store(plan.directory / VERDICTS, FORM) as store:
+    with RowStore(plan.directory / VERDICTS, FORM) as store:
         left = [test for test in tests if any(f"{test.hash} {name}" not in store for name in plan.models.names)]
         decider = _PlannedDecider(FileDecider(plan.models.names, HowToDecide(limit=float(plan.models.limit))))
         for test, rows in zip(left, map_in_processes(decider, left, jobs), strict=True):
@@ -60,7 +60,7 @@ class _PlannedDecider:
         return [replace(row, hash=test.hash, test=test.name) for row in self.decider.rows(test.load())]
 
 
-def verdict_table(plan: Plan) -> dict[str, dict[str, Answer]]:
+def verdict_table(plan: CampaignPlan) -> dict[str, dict[str, Answer]]:
     """The verdicts that are known: by hash of the test, then by model."""
     table: dict[str, dict[str, Answer]] = {}
     if (plan.directory / VERDICTS).is_dir():

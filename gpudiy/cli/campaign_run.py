@@ -113,9 +113,9 @@ def _executor(arguments: Namespace) -> Execute:
         from gpudiy.campaign.local import run_locally
 
         return run_locally
-    from gpudiy.campaign.cluster import Cluster
+    from gpudiy.campaign.cluster import DaskCluster
 
-    return Cluster(arguments.scheduler, arguments.workers or 0).run
+    return DaskCluster(arguments.scheduler, arguments.workers or 0).run
 
 
 class _Watch:

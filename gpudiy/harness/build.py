@@ -19,7 +19,7 @@ from gpudiy.harness.module import PlayPtx, Rejected, RejectedPlays, assembler_fo
 from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import NotRunnable, play_name, templates_hash
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
+from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
 from gpudiy.litmus.reader import Piece
 from gpudiy.litmus.test import Test
 
@@ -168,7 +168,9 @@ def _failed(one: _Meant, why: str) -> list[Outcome]:
 def located(piece: Piece, test: Test, rejected: Rejected) -> LitmusError:
     """The compiler's message with the place of the instruction it means."""
     message = f"{test.name}: the compiler rejects this: {rejected.message}"
-    place = Place("test") if rejected.index is None else Place("instruction", (rejected.thread, rejected.index))
+    place = (
+        SourcePlace("test") if rejected.index is None else SourcePlace("instruction", (rejected.thread, rejected.index))
+    )
     return piece.objected(InvalidTest(message, place))
 
 

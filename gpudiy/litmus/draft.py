@@ -21,7 +21,7 @@ from gpudiy.litmus.condition import (
     mapped,
 )
 from gpudiy.litmus.declarations import Declarations, Piece, RegisterTypes, read_declarations
-from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
+from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
 from gpudiy.litmus.flow import contradicts_map
 from gpudiy.litmus.grammar import RawInstruction, SyntaxProblem, find_token
 from gpudiy.litmus.inference import infer_types
@@ -179,7 +179,7 @@ class Draft:
             offset += found.start(1) if found else find_token(piece.text, name, -1 if invalid.place.last else 0)
         return self.source.error(invalid.message, offset, invalid.hint)
 
-    def _piece_of(self, place: Place, places: list[list[Piece]]) -> Piece:
+    def _piece_of(self, place: SourcePlace, places: list[list[Piece]]) -> Piece:
         if place.part == "instruction" and isinstance(place.key, tuple):
             thread, index = place.key
             return places[thread][index]

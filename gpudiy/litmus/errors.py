@@ -12,7 +12,7 @@ class LitmusError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """A part of a test, for a reader to find in its source.
 
     `part` is one of test, register, init, instruction, scope tree, memory map, condition, filter, locations;
@@ -30,9 +30,9 @@ class Place:
 class InvalidTest(LitmusError):
     """A test that must not exist: raised when one is built. A reader turns it into a LitmusError with its place."""
 
-    def __init__(self, message: str, place: Place, hint: str | None = None) -> None:
+    def __init__(self, message: str, place: SourcePlace, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.place = place
 
-    def __reduce__(self) -> tuple[type[InvalidTest], tuple[str, Place, str | None]]:
+    def __reduce__(self) -> tuple[type[InvalidTest], tuple[str, SourcePlace, str | None]]:
         return InvalidTest, (self.message, self.place, self.hint)

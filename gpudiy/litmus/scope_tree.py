@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpudiy.litmus.access import Scope
-from gpudiy.litmus.errors import InvalidTest, Place
+from gpudiy.litmus.errors import InvalidTest, SourcePlace
 
 
 class Placement(NamedTuple):
@@ -32,12 +32,14 @@ class ScopeTree:
 
     def __post_init__(self) -> None:
         if self.placements != _renumbered(self.placements):
-            raise InvalidTest("the groups of a scope tree are numbered by their first thread", Place("scope tree"))
+            raise InvalidTest(
+                "the groups of a scope tree are numbered by their first thread", SourcePlace("scope tree")
+            )
         for outer in (1, 2, 3, 4):
             parents: dict[int, int] = {}
             for placement in self.placements:
                 if parents.setdefault(placement[outer - 1], placement[outer]) != placement[outer]:
-                    raise InvalidTest("a group of the scope tree stands in two others", Place("scope tree"))
+                    raise InvalidTest("a group of the scope tree stands in two others", SourcePlace("scope tree"))
 
     @staticmethod
     def of(placements: Iterable[Sequence[int]]) -> ScopeTree:

@@ -25,7 +25,7 @@ from gpudiy.litmus.condition import (
     Term,
     Value,
 )
-from gpudiy.litmus.errors import InvalidTest, Place
+from gpudiy.litmus.errors import InvalidTest, SourcePlace
 from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import (
     Branch,
@@ -54,11 +54,11 @@ def validate(test: Test) -> None:
     """Raise `InvalidTest` for the first rule that `test` breaks."""
     _check_texts(test)
     if not test.threads:
-        raise InvalidTest("a test needs at least one thread", Place("test"))
+        raise InvalidTest("a test needs at least one thread", SourcePlace("test"))
     count = len(test.scope_tree.placements)
     if count != len(test.threads):
         problem = f"the scope tree places {count} threads, the test has {len(test.threads)}"
-        raise InvalidTest(problem, Place("scope tree"))
+        raise InvalidTest(problem, SourcePlace("scope tree"))
     spaces = _check_memory_map(test)
     types = _check_registers(test, spaces)
     if test.init:
@@ -83,11 +83,11 @@ def validate(test: Test) -> None:
 def _check_texts(test: Test) -> None:
     """Name, doc and cycle must be what a reader can give back."""
     if test.name.split() != [test.name] or not test.name.isprintable() or '"' in test.name or "(*" in test.name:
-        raise InvalidTest("a test needs a name of one word, without quotes and comments", Place("test"))
+        raise InvalidTest("a test needs a name of one word, without quotes and comments", SourcePlace("test"))
     if "\r" in test.doc or "\0" in test.doc:
-        raise InvalidTest("a doc has no carriage returns and no zeros", Place("test"))
+        raise InvalidTest("a doc has no carriage returns and no zeros", SourcePlace("test"))
     if test.cycle and not _is_cycle(test.cycle):
-        raise InvalidTest("a cycle is one line of edges, separated by single blanks", Place("test"))
+        raise InvalidTest("a cycle is one line of edges, separated by single blanks", SourcePlace("test"))
 
 
 def _is_cycle(text: str) -> bool:
@@ -111,7 +111,7 @@ def _check_memory_map(test: Test) -> Spaces:
     aliases = False
     for variable in test.memory_map.variables:
         if variable.name in spaces or not is_name(variable.name):
-            place = Place("memory map", variable.name, variable.name, last=True)
+            place = SourcePlace("memory map", variable.name, variable.name, last=True)
             if variable.name in spaces:
                 raise InvalidTest(f"{variable.name} stands twice in the memory map", place)
             raise InvalidTest(_bad_name(variable.name, "variable"), place)
@@ -128,7 +128,7 @@ def _check_aliases(test: Test, spaces: Spaces) -> None:
     for variable in test.memory_map.variables:
         if variable.aliases is None:
             continue
-        place = Place("memory map", variable.name, variable.aliases)
+        place = SourcePlace("memory map", variable.name, variable.aliases)
         if variable.aliases not in spaces:
             raise InvalidTest(f"{variable.name} aliases {variable.aliases}, which is not there", place)
         if spaces[variable.aliases] is not variable.space:
@@ -145,12 +145,12 @@ def _check_registers(test: Test, spaces: Spaces) -> list[Types]:
             raise _bad_register(thread, name, types, spaces)
         types[thread][name] = declaration.type
         if declaration.initial != 0:
-            _check_value(declaration.type, declaration.initial, spaces, Place("register", (thread, name), name))
+            _check_value(declaration.type, declaration.initial, spaces, SourcePlace("register", (thread, name), name))
     return types
 
 
 def _bad_register(thread: int, name: str, types: list[Types], spaces: Spaces) -> InvalidTest:
-    place = Place("register", (thread, name), name)
+    place = SourcePlace("register", (thread, name), name)
     if not 0 <= thread < len(types):
         return InvalidTest(f"register {name} of thread P{thread}, which is not there", place)
     if name in types[thread]:
@@ -160,7 +160,7 @@ def _bad_register(thread: int, name: str, types: list[Types], spaces: Spaces) ->
     return InvalidTest(_bad_name(name, "register"), place)
 
 
-def _check_value(type: ScalarType, value: Value, spaces: Spaces, place: Place) -> None:
+def _check_value(type: ScalarType, value: Value, spaces: Spaces, place: SourcePlace) -> None:
     """An initial value must fit its type; an address needs 64 bits, in shared space 32 will do."""
     if isinstance(value, AddressOf):
         _need_space(value.variable, spaces, replace(place, token=value.variable))
@@ -174,7 +174,7 @@ def _holds_address(type: ScalarType, space: Space) -> bool:
     return type.bits == 64 or (type.bits == 32 and space is Space.SHARED)
 
 
-def _need_space(name: str, spaces: Spaces, place: Place) -> None:
+def _need_space(name: str, spaces: Spaces, place: SourcePlace) -> None:
     if name not in spaces:
         hint = f"add `{name}: global` or `{name}: shared` to the memory map"
         raise InvalidTest(f"variable {name} has no space", place, hint)
@@ -184,7 +184,7 @@ def _check_init(test: Test, spaces: Spaces) -> None:
     seen: set[str] = set()
     aliases = {variable.name for variable in test.memory_map.variables if variable.aliases is not None}
     for entry in test.init:
-        place = Place("init", entry.variable, entry.variable)
+        place = SourcePlace("init", entry.variable, entry.variable)
         _need_space(entry.variable, spaces, place)
         if entry.variable in seen:
             raise InvalidTest(f"{entry.variable} is initialised twice", place)
@@ -200,7 +200,7 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
     for index, instruction in enumerate(thread):
         if isinstance(instruction, Label):
             if instruction.name in labels or instruction.name.startswith("%") or not is_name(instruction.name):
-                place = Place("instruction", (number, index), instruction.name, last=True)
+                place = SourcePlace("instruction", (number, index), instruction.name, last=True)
                 if instruction.name not in labels:
                     raise InvalidTest(_bad_name(instruction.name, "label"), place)
                 raise InvalidTest(f"label {instruction.name} stands twice in P{number}", place)
@@ -208,22 +208,22 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
             continue
         problem = check_instruction(instruction, types)
         if problem is not None:
-            place = Place("instruction", (number, index), problem.token, problem.last)
+            place = SourcePlace("instruction", (number, index), problem.token, problem.last)
             raise InvalidTest(problem.message.replace("{thread}", f"P{number}"), place, problem.hint)
         for operand in operands_of(instruction):
             if isinstance(operand, Variable):
-                place = Place("instruction", (number, index), operand.name, last=True)
+                place = SourcePlace("instruction", (number, index), operand.name, last=True)
                 _need_space(operand.name, spaces, place)
                 _check_address_width(instruction, operand, spaces, place)
         if isinstance(instruction, Branch):
             branches.append((index, instruction.target))
     for index, target in branches:
         if target not in labels:
-            place = Place("instruction", (number, index), target)
+            place = SourcePlace("instruction", (number, index), target)
             raise InvalidTest(f"there is no label {target} in P{number}", place, near_name(target, sorted(labels)))
 
 
-def _check_address_width(instruction: Instruction, operand: Variable, spaces: Spaces, place: Place) -> None:
+def _check_address_width(instruction: Instruction, operand: Variable, spaces: Spaces, place: SourcePlace) -> None:
     """An address that is a value must fit the type of the instruction."""
     type = operand_type(instruction)
     if type is None:
@@ -247,9 +247,11 @@ def _check_addresses(uses: list[Use], types: list[Types], spaces: Spaces) -> Non
                 raise InvalidTest(problem, _address_place(number, index, instruction))
 
 
-def _address_place(thread: int, index: int, instruction: MemoryInstruction) -> Place:
+def _address_place(thread: int, index: int, instruction: MemoryInstruction) -> SourcePlace:
     """The address of an instruction: in brackets, or what a load names last."""
-    return Place("instruction", (thread, index), f"[{instruction.address.name}]", last=isinstance(instruction, Load))
+    return SourcePlace(
+        "instruction", (thread, index), f"[{instruction.address.name}]", last=isinstance(instruction, Load)
+    )
 
 
 def _check_spaces(test: Test, uses: list[Use], spaces: Spaces, locations: dict[str, str]) -> None:
@@ -282,7 +284,7 @@ def _check_widths(uses: list[Use], locations: dict[str, str]) -> Types:
         for name in targets:
             width = widths.setdefault(locations[name], type).bits
             if width != type.bits:
-                place = Place("instruction", (number, index), type)
+                place = SourcePlace("instruction", (number, index), type)
                 raise InvalidTest(f"type mismatch: {name} is accessed both as {width} and as {type.bits} bits", place)
     return widths
 
@@ -291,7 +293,7 @@ def _check_initial_width(entry: InitialMemory, type: ScalarType | None, spaces: 
     """What memory holds at the start must fit the width in which it is accessed."""
     if type is None:
         return
-    place = Place("init", entry.variable, entry.variable)
+    place = SourcePlace("init", entry.variable, entry.variable)
     if isinstance(entry.value, AddressOf):
         if not _holds_address(type, spaces[entry.value.variable]):
             raise InvalidTest(f"type mismatch: an address needs .b64, {entry.variable} is accessed as .{type}", place)
@@ -311,7 +313,7 @@ class _Asked:
     def check(self, expression: Expression, part: str, depth: int = 1) -> None:
         """`depth` counts what a reader has open when it meets the expression."""
         if depth > DEEPEST:
-            raise InvalidTest(f"nested more than {DEEPEST} deep", Place(part))
+            raise InvalidTest(f"nested more than {DEEPEST} deep", SourcePlace(part))
         match expression:
             case Compare():
                 self.check_comparison(expression, part)
@@ -319,7 +321,7 @@ class _Asked:
                 self.check(expression.inner, part, depth + 2)
             case And() | Or():
                 if len(expression.parts) == 1:
-                    raise InvalidTest(f"/\\ and \\/ of a {part} join two parts or more", Place(part))
+                    raise InvalidTest(f"/\\ and \\/ of a {part} join two parts or more", SourcePlace(part))
                 for inner in expression.parts:
                     self.check(inner, part, depth + 1)
             case Implies():
@@ -332,12 +334,12 @@ class _Asked:
                 self.check_observable(term, part)
             elif isinstance(term, Constant):
                 if not ScalarType.S64.minimum <= term.value <= ScalarType.S64.maximum:
-                    raise InvalidTest(f"{term.value} does not fit 64 bits", Place(part, None, str(term.value)))
+                    raise InvalidTest(f"{term.value} does not fit 64 bits", SourcePlace(part, None, str(term.value)))
             else:
                 self.check_address(compare, term, other, part)
 
     def check_address(self, compare: Compare, term: AddressOf, other: Term, part: str) -> None:
-        place = Place(part, None, f"&{term.variable}")
+        place = SourcePlace(part, None, f"&{term.variable}")
         if term.variable not in self.spaces:
             raise InvalidTest(f"the {part} names {term.variable}, which is not there", place)
         if compare.comparison not in (Comparison.EQ, Comparison.NE):
@@ -355,9 +357,9 @@ class _Asked:
             if term.name not in self.spaces:
                 hint = _owner_hint(term.name, self.types) or near_name(term.name, list(self.spaces))
                 problem = f"the {part} names {term.name}, which is not a variable of the test"
-                raise InvalidTest(problem, Place(part, None, term.name), hint)
+                raise InvalidTest(problem, SourcePlace(part, None, term.name), hint)
             return
-        place = Place(part, None, f"{term.thread}:{term.name}")
+        place = SourcePlace(part, None, f"{term.thread}:{term.name}")
         if not 0 <= term.thread < len(self.types):
             raise InvalidTest(f"the {part} names thread P{term.thread}, which is not there", place)
         if term.name not in self.types[term.thread]:

@@ -13,7 +13,7 @@ import pytest
 from campaign_plans import essence, plan_file
 
 from gpudiy.campaign.campaign import Campaign
-from gpudiy.campaign.cluster import Cluster, ClusterError
+from gpudiy.campaign.cluster import ClusterError, DaskCluster
 from gpudiy.campaign.plan import read_plan
 from gpudiy.cli import main
 
@@ -46,7 +46,7 @@ def check_a_death(tmp_path: Path, sample: int, devices: list[str]) -> None:
     assert main(["campaign", "run", str(whole), "-q"]) == 0
     campaign = Campaign(read_plan(far))
     with cluster(2) as (address, processes):
-        for number, _ in enumerate(campaign.run(Cluster(address).run)):
+        for number, _ in enumerate(campaign.run(DaskCluster(address).run)):
             if number == sample // 4:
                 processes[0].send_signal(signal.SIGKILL)
     assert len(essence(whole)) == sample * len(devices)
@@ -77,4 +77,4 @@ def test_a_scheduler_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFix
 def test_a_device_that_no_worker_has(tmp_path: Path) -> None:
     campaign = Campaign(read_plan(plan_file(tmp_path, 2, ["sim:nothing"])))
     with cluster(1) as (address, _), pytest.raises(ClusterError, match="no worker has the device sim:nothing"):
-        list(campaign.run(Cluster(address).run))
+        list(campaign.run(DaskCluster(address).run))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiy.campaign import store as store_module
-from gpudiy.campaign.store import JOURNAL, Form, Store, StoreError, stored_rows
+from gpudiy.campaign.store import JOURNAL, Form, RowStore, StoreError, stored_rows
 
 Row = dict[str, int]
 
@@ -42,13 +42,13 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rows_are_there_again_after_closing(tmp_path: Path) -> None:
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         for n in range(10):
             store.add({"n": n})
         store.add({"n": 3})
         assert len(store.parts()) == 2
     assert numbers(tmp_path) == list(range(10))
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         assert "9" in store and "10" not in store
         store.flush()
     assert numbers(tmp_path) == list(range(10))
@@ -60,7 +60,7 @@ def test_a_journal_cut_anywhere_loses_at_most_its_last_line(
     tmp_path_factory: pytest.TempPathFactory, rows: int, cut: int
 ) -> None:
     directory = tmp_path_factory.mktemp("store")
-    with Store(directory, FORM) as store:
+    with RowStore(directory, FORM) as store:
         for n in range(rows):
             store.add({"n": n})
     journal = directory / JOURNAL
@@ -68,7 +68,7 @@ def test_a_journal_cut_anywhere_loses_at_most_its_last_line(
     whole = data[: max(0, len(data) - cut)]
     journal.write_bytes(whole)
     kept = rows - data.count(b"\n") + whole.count(b"\n")
-    with Store(directory, FORM) as store:
+    with RowStore(directory, FORM) as store:
         assert sorted(int(key) for key in store.keys) == list(range(kept))
         assert not store.problems
         for n in range(rows):
@@ -77,27 +77,27 @@ def test_a_journal_cut_anywhere_loses_at_most_its_last_line(
 
 
 def test_a_part_that_was_written_before_the_journal_was_emptied_counts_once(tmp_path: Path) -> None:
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         for n in range(3):
             store.add({"n": n})
         journal = (tmp_path / JOURNAL).read_bytes()
         store.flush()
     (tmp_path / JOURNAL).write_bytes(journal)  # as if killed between the two steps
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         assert len(store.keys) == 3
         assert store.pending == []
     assert numbers(tmp_path) == [0, 1, 2]
 
 
 def test_damage_is_noticed_set_aside_and_done_again(tmp_path: Path) -> None:
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         for n in range(6):
             store.add({"n": n})
         (part,) = store.parts()
     part.write_text(part.read_text().replace("2", "7"))
     journal = tmp_path / JOURNAL
     journal.write_bytes(journal.read_bytes().replace(b'"n": 4', b'"n": 8'))
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         assert store.keys == {"5"}
         assert len(store.problems) == 2
         for n in range(6):
@@ -107,12 +107,12 @@ def test_damage_is_noticed_set_aside_and_done_again(tmp_path: Path) -> None:
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    with Store(tmp_path, FORM), pytest.raises(StoreError, match="in use"), Store(tmp_path, FORM):
+    with RowStore(tmp_path, FORM), pytest.raises(StoreError, match="in use"), RowStore(tmp_path, FORM):
         pass
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Store(tmp_path, FORM) as store:
+    with RowStore(tmp_path, FORM) as store:
         store.add({"n": 1})
         real = os.write
         monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[:5]))
@@ -130,7 +130,7 @@ sys.path.insert(0, {tests!r})
 from test_store import FORM
 from gpudiy.campaign import store
 store.PART_SIZE = 4
-with store.Store(Path({directory!r}), FORM) as rows:
+with store.RowStore(Path({directory!r}), FORM) as rows:
     print("ready", flush=True)
     for n in range(100000):
         rows.add({{"n": n}})

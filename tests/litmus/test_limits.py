@@ -11,7 +11,7 @@ import pytest
 
 from gpudiy.errors import near_name
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import InvalidTest, LitmusError, Place
+from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.reader import read_test, read_tests
 from gpudiy.litmus.shape import shape_hash
@@ -151,8 +151,13 @@ def test_near_names() -> None:
 
 
 def test_errors_can_be_sent_to_another_process() -> None:
-    error = InvalidTest("message", Place("test"), "hint")
+    error = InvalidTest("message", SourcePlace("test"), "hint")
     again = pickle.loads(pickle.dumps(error))
-    assert (type(again), again.message, again.place, again.hint) == (InvalidTest, "message", Place("test"), "hint")
+    assert (type(again), again.message, again.place, again.hint) == (
+        InvalidTest,
+        "message",
+        SourcePlace("test"),
+        "hint",
+    )
     placed = refused("")
     assert str(pickle.loads(pickle.dumps(placed))) == str(placed)
