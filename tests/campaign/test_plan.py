@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gpudiy.campaign.plan import SECTIONS, Plan, plan_of, plan_template, read_plan
+from gpudiy.campaign.plan import SECTIONS, CampaignPlan, plan_of, plan_template, read_plan
 from gpudiy.campaign.plan_text import PlanText
 from gpudiy.errors import InputError
 
 
-def plan(text: str) -> Plan:
+def plan(text: str) -> CampaignPlan:
     return plan_of(PlanText.parse(text, "my.toml"), Path("my.toml"))
 
 
