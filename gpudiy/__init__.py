@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from gpudiy.errors import DeviceFailure, GpudiyError, InputError, MissingTool, UnwritableOutput, UsageError
     from gpudiy.litmus.loading import read, read_all
     from gpudiy.litmus.test import Test
+    from gpudiy.locks.report import Judgement, LockReport, check_lock
+    from gpudiy.logs.comparison import ChipComparison, compare
+    from gpudiy.logs.conformance import Conformance, conform
+    from gpudiy.logs.frame import read_log
+    from gpudiy.logs.html_report.report import HtmlReport, report
+    from gpudiy.logs.record import Record
+    from gpudiy.logs.tables.kinds import table
+    from gpudiy.logs.tables.table import Tables
+    from gpudiy.logs.writing import write_log
     from gpudiy.models.search import Execution
     from gpudiy.models.verdict import Verdict
     from gpudiy.models.verdict_frame import model
@@ -32,6 +41,15 @@ _MODULES = {
     "errors": ("DeviceFailure", "GpudiyError", "InputError", "MissingTool", "UnwritableOutput", "UsageError"),
     "litmus.loading": ("read", "read_all"),
     "litmus.test": ("Test",),
+    "locks.report": ("Judgement", "LockReport", "check_lock"),
+    "logs.comparison": ("ChipComparison", "compare"),
+    "logs.conformance": ("Conformance", "conform"),
+    "logs.frame": ("read_log",),
+    "logs.html_report.report": ("HtmlReport", "report"),
+    "logs.record": ("Record",),
+    "logs.tables.kinds": ("table",),
+    "logs.tables.table": ("Tables",),
+    "logs.writing": ("write_log",),
     "models.search": ("Execution",),
     "models.verdict": ("Verdict",),
     "models.verdict_frame": ("model",),
@@ -39,8 +57,10 @@ _MODULES = {
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
-    "DeviceFailure", "Execution", "GpudiyError", "InputError", "MissingTool", "Test", "UnwritableOutput", "UsageError",
-    "Verdict", "__version__", "generate", "model", "read", "read_all",
+    "ChipComparison", "Conformance", "DeviceFailure", "Execution", "GpudiyError", "HtmlReport", "InputError",
+    "Judgement", "LockReport", "MissingTool", "Record", "Tables", "Test", "UnwritableOutput", "UsageError", "Verdict",
+    "__version__", "check_lock", "compare", "conform", "generate", "model", "read", "read_all", "read_log", "report",
+    "table", "write_log",
 ]  # fmt: skip
 
 

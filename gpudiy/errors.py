@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 SHORT = 3  # letters: words up to here look alike too easily
@@ -109,6 +109,13 @@ def excerpt(source: str, column: int) -> tuple[str, str]:
 def counted(number: int, what: str) -> str:
     """`1 cell`, `2 cells`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def check_choice(word: str, choices: Iterable[str], option: str) -> None:
+    """Raise `UsageError` for a word that is none of the choices of an option."""
+    known = [str(choice) for choice in choices]
+    if word not in known:
+        raise UsageError(f"{option}: expected one of {', '.join(known)}, not {word!r}")
 
 
 def near_name(word: str, known: Sequence[str]) -> str | None:

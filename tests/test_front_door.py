@@ -6,7 +6,10 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from conftest import ROOT
@@ -23,6 +26,16 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> list[str]
     """What a verb prints on standard output."""
     cli.main([str(argument) for argument in arguments])
     return capsys.readouterr().out.splitlines()
+
+
+@pytest.fixture(scope="module")
+def two_logs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The logs of two simulated chips."""
+    folder = tmp_path_factory.mktemp("logs")
+    logs = [str(folder / f"{chip}.jsonl") for chip in ("kepler", "sc")]
+    for log, chip in zip(logs, ("kepler", "sc"), strict=True):
+        cli.main(["run", str(MP), str(SB), "-d", f"sim:{chip}", "-s", "20000", "--seed", "1", "-o", log, "-q"])
+    return logs
 
 
 def in_new_process(code: str) -> str:
@@ -126,7 +139,7 @@ def test_generate_one_cycle() -> None:
         ({"family": "clasic"}, "did you mean 'classic'"),
         ({"cycle": "PodWW Rfee"}, "Rfee"),
         ({"safe": ""}, "no edges"),
-        ({"safe": "PodWW", "trees": "some"}, "trees: expected all or one"),
+        ({"safe": "PodWW", "trees": "some"}, "trees: expected one of all, one"),
         ({"safe": "PodWW", "levels": "x"}, "levels"),
         ({"safe": "PodWW", "edges": 21}, "edges: expected a number from 1 to 20"),
     ],
@@ -170,3 +183,118 @@ def test_all_outcomes() -> None:
 def test_bad_models(models: str, message: str) -> None:
     with pytest.raises(gpudiy.InputError, match=message):
         gpudiy.model(MP, models=models)
+
+
+def test_short_reprs() -> None:
+    test = gpudiy.read(MP)
+    (verdict,) = gpudiy.model(test, models="ptx-asplos15")["verdict"]
+    assert repr(test) == r"<Test mp-cas: 2 threads, exists 1:r0=1 /\ 1:r1=0>"
+    assert repr(verdict) == "<Verdict mp-cas: allowed by ptx-asplos15>"
+    assert repr(verdict.execution) == "<Execution of mp-cas: 8 events, 1:r0=1; 1:r1=0>"
+    (long,) = gpudiy.generate(cycle="PodWR Fre " * 10)
+    assert len(repr(long)) < 300 and repr(long).endswith("…>")
+
+
+def test_a_test_shows_itself_as_html() -> None:
+    test = replace(gpudiy.read(MP), doc="<script>alert(1)</script>")
+    shown = test._repr_html_()
+    assert "atom.cas.b32 r0,[y],1,2" in shown
+    assert "└─ warp  P1" in shown
+    assert "x = 0 (global)" in shown
+    assert "1:r0=1 /\\ 1:r1=0" in shown
+    assert "<script>" not in shown and "&lt;script&gt;" in shown
+    ElementTree.fromstring(shown)
+    assert "#" not in shown, "no colour but that of the text: pages are light or dark"
+
+
+def test_verdicts_show_their_explanation() -> None:
+    allowed, forbidden = gpudiy.model(MP, models="ptx-asplos15,sc")["verdict"]
+    for verdict, text in ((allowed, "by this execution"), (forbidden, "sc forbids it")):
+        shown = verdict._repr_html_()
+        ElementTree.fromstring(f"<div>{shown}</div>")
+        assert "<svg" in shown and text in shown
+    ElementTree.fromstring(allowed.execution._repr_svg_())
+
+
+def test_an_undecided_verdict_shows_its_reason() -> None:
+    (verdict,) = gpudiy.model(EXAMPLES / "mp-acquire.litmus", models="ptx-asplos15")["verdict"]
+    assert verdict.undecided
+    assert "gives no meaning" in verdict._repr_html_()
+
+
+def test_compare_is_the_verb(capsys: pytest.CaptureFixture[str], two_logs: list[str]) -> None:
+    said = json.loads("\n".join(printed(capsys, "compare", *two_logs, "--json")))
+    found = gpudiy.compare(two_logs)
+    assert json.loads(json.dumps(found.as_json())) == said
+    assert list(found.frame.columns) == [
+        "first", "relation", "second", "common", "both", "only_first", "only_second", "undecided",
+    ]  # fmt: skip
+    assert found.frame["relation"][0] == said["pairs"][0]["relation"]
+    assert said["pairs"][0]["relation"] in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_conform_is_the_verb(capsys: pytest.CaptureFixture[str], two_logs: list[str]) -> None:
+    said = json.loads("\n".join(printed(capsys, "conform", *two_logs, "--model", "sc", "--json", "-q")))
+    found = gpudiy.conform(two_logs, "sc")
+    assert json.loads(json.dumps(found.as_json())) == said
+    assert list(found.frame.columns) == ["test", "chip", "answer", "sightings", "iterations"]
+    assert found.frame.to_dict("records") == said["tests"]
+    assert "observed but forbidden" in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_table_is_the_verb(capsys: pytest.CaptureFixture[str], two_logs: list[str]) -> None:
+    for words, options in (([], {}), (["--sort", "rate", "--reverse", "--absolute"], {"sort": "rate"})):
+        reverse = {"reverse": True, "absolute": True} if options else {}
+        text = "\n".join(printed(capsys, "table", *two_logs, *words))
+        tables = gpudiy.table(two_logs, **options, **reverse)  # type: ignore[arg-type]
+        assert str(tables).strip() == text.strip()
+    assert "| mp-cas |" in tables._repr_markdown_()
+
+
+def test_report_is_the_verb(tmp_path: Path, two_logs: list[str]) -> None:
+    page = gpudiy.report(two_logs, models=())
+    page.write(tmp_path / "python.html")
+    assert cli.main(["report", *two_logs, "--models", "none", "-o", str(tmp_path / "verb.html")]) == 0
+    assert len((tmp_path / "python.html").read_text()) == pytest.approx(len((tmp_path / "verb.html").read_text()), 100)
+    assert repr(page) == "<HtmlReport: 2 tests on 2 chips>"
+
+
+def test_logs_are_paths_or_frames(two_logs: list[str]) -> None:
+    frame = gpudiy.read_log(two_logs)
+    assert gpudiy.compare(frame).frame.equals(gpudiy.compare(two_logs).frame)
+    assert list(frame.columns) == [column.name for column in gpudiy.logs.SCHEMA]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: gpudiy.read_log("nowhere.log"),
+        lambda: gpudiy.compare("nowhere.log"),
+        lambda: gpudiy.conform("nowhere.log", "sc"),
+        lambda: gpudiy.conform(MP, "scc"),
+        lambda: gpudiy.table("nowhere.log"),
+        lambda: gpudiy.table("nowhere.log", kind="round"),  # type: ignore[arg-type]
+        lambda: gpudiy.table("nowhere.log", sort="weight"),  # type: ignore[arg-type]
+        lambda: gpudiy.report("nowhere.log"),
+        lambda: gpudiy.model(MP, engine="steam"),  # type: ignore[arg-type]
+        lambda: gpudiy.check_lock("nowhere.cu"),
+        lambda: gpudiy.check_lock("no-such-lock"),
+        lambda: gpudiy.check_lock("test-and-set", models="ptx"),
+        lambda: gpudiy.check_lock("test-and-set", device="gpu"),
+    ],
+)
+def test_errors_are_of_one_family(call: Callable[[], object]) -> None:
+    with pytest.raises(gpudiy.GpudiyError) as caught:
+        call()
+    assert caught.value.exit_code == 2
+
+
+def test_check_lock_is_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    report = gpudiy.check_lock("test-and-set-relaxed", models="ptx-6.0")
+    assert isinstance(report, gpudiy.LockReport)
+    assert report.judgement is gpudiy.Judgement.WRONG
+    text = "\n".join(printed(capsys, "lock", "check", "test-and-set-relaxed", "--models", "ptx-6.0", "-q"))
+    assert str(report) == text
+    assert "<svg" in report._repr_html_()

@@ -44,12 +44,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.litmus.sources import find_sources, load_tests
+    from gpudiy.litmus.loading import read_all
     from gpudiy.logs.conformance import Agreement, conform
     from gpudiy.models.library import load_model
 
     model = load_model(arguments.model)  # what is wrong with a model or a test is reported before the logs are read
-    tests = [test for source in find_sources(arguments.tests) for test in load_tests(source)]
+    tests = read_all(arguments.tests)
     found = conform(
         load_logs(arguments.logs),
         model,

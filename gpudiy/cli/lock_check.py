@@ -50,7 +50,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.devices.opening import check_kind
+    from gpudiy.devices.opening import list_device_names
     from gpudiy.locks.experiment import run_lock_tests
     from gpudiy.locks.report import check_locks
     from gpudiy.locks.report_pictures import draw_witnesses
@@ -59,9 +59,7 @@ def run(arguments: Namespace) -> int:
     models = model_names(arguments)
     if arguments.witness:
         expect_writable(arguments.witness, folder=True)
-    devices = (arguments.device or "").replace(",", " ").split()
-    for device in devices:
-        check_kind(device)
+    devices = list_device_names(arguments.device) if arguments.device else []
     locks = load_locks(arguments.locks, reading_of(arguments))
     reports = check_locks(
         locks, models, jobs=arguments.jobs, watch=lambda keys: progress(keys, "tests decided", arguments.quiet)

@@ -41,9 +41,9 @@ def reading_of(arguments: Namespace) -> Reading:
 
 def model_names(arguments: Namespace) -> tuple[str, ...]:
     """The models of `--models`; each of them can be loaded."""
-    from gpudiy.models.library import load_model, split_names
+    from gpudiy.models.library import list_model_names, load_model
 
-    names = tuple(split_names(arguments.models))
+    names = tuple(list_model_names(arguments.models))
     for name in names:
         load_model(name)
     return names

@@ -85,7 +85,7 @@ def _write(columns: Columns, given: Namespace) -> int:
         sys.stdout.write(log_text(columns, chosen or LogFormat.TEXT))
         return 0
     try:
-        write_log(columns, given.output, chosen)
+        write_log(columns, given.output, format=chosen)
     except OSError as error:
         raise UnwritableOutput(given.output, error) from None
     say(f"{counted(len(columns), 'record')} written to {given.output}")

@@ -60,10 +60,10 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
     from gpudiy.models.expectation import Expectations
-    from gpudiy.models.library import load_model, split_names
+    from gpudiy.models.library import list_model_names, load_model
     from gpudiy.models.verdict import Engine
 
-    names = split_names(arguments.models)
+    names = list_model_names(arguments.models)
     for name in names:
         load_model(name)
     sources = list(find_sources(arguments.paths))

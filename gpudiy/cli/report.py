@@ -49,7 +49,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import counted
-    from gpudiy.files import expect_writable, write_whole
+    from gpudiy.files import expect_writable
     from gpudiy.logs.html_report.model_verdicts import MODELS
     from gpudiy.logs.html_report.report import make_report
 
@@ -66,7 +66,7 @@ def run(arguments: Namespace) -> int:
         jobs=arguments.jobs,
         watch=lambda verdicts, total: progress(verdicts, "tests decided", arguments.quiet, total),
     )
-    write_whole(arguments.output, report.text)
+    report.write(arguments.output)
     print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {arguments.output}")
     if arguments.plots:
         from gpudiy.logs.html_report.plots import write_plots

@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> int:
         arguments.kind,
         tests=arguments.tests,
         chips=arguments.chips,
-        order=arguments.sort,
+        sort=arguments.sort,
         reverse=arguments.reverse,
         weak_only=arguments.weak_only,
         absolute=arguments.absolute,

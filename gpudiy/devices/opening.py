@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -50,6 +51,17 @@ def open_device(name: str) -> Device:
     kind, _, rest = name.partition(":")
     check_kind(name)
     return _kind(kind).open_device(rest)
+
+
+def list_device_names(device: str | Iterable[str]) -> list[str]:
+    """The names of devices, each once, from a list or from a text with commas; an unknown kind is an error."""
+    names = [name.strip() for name in (device.split(",") if isinstance(device, str) else device)]
+    chosen = list(dict.fromkeys(filter(None, names)))
+    if not chosen:
+        raise InputError("no device is named", hint="`gpudiy devices` lists them")
+    for name in chosen:
+        check_kind(name)
+    return chosen
 
 
 def check_kind(name: str) -> None:

@@ -13,7 +13,7 @@ from gpudiy.diy.generator import Generator, Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
 from gpudiy.diy.pattern import agrees, parse_pattern
 from gpudiy.diy.vocabulary import parse_edges, resolved
-from gpudiy.errors import UsageError
+from gpudiy.errors import UsageError, check_choice
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -82,8 +82,7 @@ def make_recipe(
         cycles = tuple(one for one in recipe.cycles if fault_of_cycle(one, limits) is None)
         recipe = replace(recipe, limits=limits, cycles=cycles)
     if trees is not None:
-        if trees not in list(Trees):
-            raise UsageError(f"{spell('trees')}: expected all or one, not {trees!r}")
+        check_choice(trees, Trees, spell("trees"))
         recipe = replace(recipe, trees=Trees(trees))
     if levels is not None:
         if not levels or not set(levels) <= set(LEVELS):

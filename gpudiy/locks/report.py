@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from gpudiy.devices.opening import list_device_names
 from gpudiy.locks.experiment import LockExperiment, run_lock_tests
 from gpudiy.locks.judge import CaseVerdict, LockJudge, Watch
 from gpudiy.locks.lock import Lock
@@ -14,7 +15,7 @@ from gpudiy.locks.question import Question
 from gpudiy.locks.remarks import Remark, find_remarks
 from gpudiy.locks.source import PLAIN, Reading, load_lock
 from gpudiy.locks.witness import LockWitness, find_witness, simplest_case
-from gpudiy.models.library import load_model
+from gpudiy.models.library import list_model_names, load_model
 from gpudiy.models.verdict import Answer
 
 TELLING = (Question.STALE_VALUE, Question.FUTURE_VALUE, *Question)  # the order in which a witness is looked for
@@ -90,6 +91,12 @@ class LockReport:
 
         return report_text(self)
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from gpudiy.locks.notebook import html_of_report
+
+        return html_of_report(self)
+
     def __repr__(self) -> str:
         by_models = []
         for model in self.models:
@@ -100,21 +107,28 @@ class LockReport:
 
 def check_lock(
     lock: Lock | str | Path,
-    models: Sequence[str] = ("ptx-6.0",),
     *,
-    devices: Sequence[str] = (),
+    models: str | Sequence[str] = "ptx-6.0",
+    device: str | Sequence[str] = (),
     iterations: int = 100_000,
+    seed: int = 1,
     reading: Reading = PLAIN,
     jobs: int = 1,
 ) -> LockReport:
-    """Whether a lock is right by some models: `check_lock("he-yu-spinlock", models=["ptx-6.0"])`.
+    """Ask models, and devices, whether a lock is right: `gpudiy.check_lock("he-yu-spinlock", models="ptx-6.0")`.
 
-    The lock is given as such, as a name of the library or as a file; `reading` says how its source is read. On each
-    device, such as `sim:kepler`, every test runs for so many iterations.
+    The lock is given as such, as a name of the library or as a file; `reading` says how its source is read. `models`
+    are names of the library or `.cat` files. On each device, such as `sim:kepler`, every test runs for so many
+    iterations, with this seed; a device that does not open makes the judgement unknown. `jobs` is the number of worker
+    processes. An unknown lock, model or device raises `InputError`.
     """
+    names = list_model_names(models)
+    for name in names:
+        load_model(name)  # a model that cannot be read is an error before any work is done
+    devices = list_device_names(device) if device else []
     loaded = lock if isinstance(lock, Lock) else load_lock(str(lock), reading)
-    (report,) = check_locks([loaded], models, jobs=jobs)
-    return replace(report, experiment=run_lock_tests([loaded], devices, iterations=iterations))
+    (report,) = check_locks([loaded], names, jobs=jobs)
+    return replace(report, experiment=run_lock_tests([loaded], devices, iterations=iterations, seed=seed))
 
 
 def check_locks(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, log, log1p
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpudiy.logs.chips import chips_of, logs_of
 from gpudiy.logs.evidence import UNUSED, Count, EvidenceCounts, gather
@@ -19,8 +19,12 @@ from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.log import LogError, LogProblem
 from gpudiy.logs.statistics import CONFIDENCE, rate, zero_bound
 
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
 PROGRAM_LINE = re.compile(r"^[^\n]*;[ \t]*$", re.MULTILINE)
 COMPARISON = re.compile(r"[^<>!]=")
+PAIRS_SHOWN = 3  # in one line
 MANY = 1 << 30  # stands for a size that is not known
 
 
@@ -102,6 +106,34 @@ class ChipComparison:
             steps.append((stronger, weaker, pair))
         return steps
 
+    @property
+    def frame(self) -> DataFrame:
+        """One row per pair of chips: first, relation, second, common, both, only_first, only_second, undecided.
+
+        The last five count tests: those that both chips have counts for, those whose weak outcome both showed, those
+        that only the first or only the second chip showed, and those of them that more iterations must decide.
+        """
+        import pandas
+
+        names = self.evidence.chips.names
+        columns = ["first", "relation", "second", "common", "both", "only_first", "only_second", "undecided"]
+        rows = [
+            (names[pair.first], str(pair.relation), names[pair.second], pair.common, pair.both, len(pair.weaker),
+             len(pair.stronger), len(pair.doubtful))
+            for pair in self.pairs
+        ]  # fmt: skip
+        return pandas.DataFrame(rows, columns=columns)
+
+    def __repr__(self) -> str:
+        names = self.evidence.chips.names
+        shown = [f"{names[pair.first]} is {pair.relation} {names[pair.second]}" for pair in self.pairs[:PAIRS_SHOWN]]
+        more = f"; and {len(self.pairs) - PAIRS_SHOWN:,} more pairs" if len(self.pairs) > PAIRS_SHOWN else ""
+        return f"<ChipComparison: {'; '.join(shown)}{more}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return self.frame.to_html(index=False)
+
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain values."""
         evidence = self.evidence
@@ -151,9 +183,10 @@ class ChipComparison:
 
 
 def compare(logs: LogSource, *, by: Literal["chip", "log"] | None = None) -> ChipComparison:
-    """Compare the chips of logs, or, where all logs are about one chip, the logs; `by` says which.
+    """Compare the chips of logs: `gpudiy.compare(["titan.log", "gtx750.log"])`.
 
-    Raises `LogError` where there is nothing to compare.
+    `logs` are paths, records, or a DataFrame of records. Where all are about one chip, logs are compared with each
+    other; `by` ("chip" or "log") says which. Raises `InputError` where there is nothing to compare.
     """
     log = open_log(logs, UNUSED)
     chips = logs_of(log.columns) if by == "log" else chips_of(log.columns)

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 from gpudiy.litmus.condition import (
     And,
@@ -19,6 +20,7 @@ from gpudiy.litmus.condition import (
 )
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.litmus.outcome import FinalState, Outcome, final_state, read_outcome
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
@@ -34,6 +36,11 @@ from gpudiy.models.library import load_model
 from gpudiy.models.model import Model
 from gpudiy.models.report import explanation_text
 from gpudiy.models.verdict import Answer, Verdict, decide
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ROWS_SHOWN = 60  # in a notebook
 
 
 class Agreement(StrEnum):
@@ -85,6 +92,23 @@ class Conformance:
         """How many tests on how many chips agree so."""
         return sum(1 for entry in self.judged if entry.answer is answer)
 
+    @property
+    def frame(self) -> DataFrame:
+        """One row per test and chip: test, chip, answer, sightings, iterations."""
+        import pandas
+
+        names = ["test", "chip", "answer", "sightings", "iterations"]
+        rows = [(row.test, row.chip, str(row.answer), row.sightings, row.iterations) for row in self.judged]
+        return pandas.DataFrame(rows, columns=names)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{self.count(answer):,} {answer}" for answer in Agreement if self.count(answer))
+        return f"<Conformance to {self.model}: {counts or 'no record could be judged'}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<p>{escape(repr(self)[1:-1])}</p>{self.frame.to_html(index=False, max_rows=ROWS_SHOWN)}"
+
     def as_json(self) -> dict[str, Any]:
         """Everything, as plain values."""
         return {
@@ -111,17 +135,20 @@ def conform(
     logs: LogSource,
     model: Model | str,
     *,
-    tests: Iterable[Test] = (),
+    tests: TestSource = (),
     limit: float | None = None,
     watch: Callable[[list[_Group]], Iterable[_Group]] = iter,
 ) -> Conformance:
-    """Judge every test of logs by a model, or by the model of that name or file.
+    """Hold logs against a model: `gpudiy.conform("titan.log", "ptx-6.0")`.
 
-    `tests` are those of records that hold only the name of their test. A test is given up after `limit` seconds.
+    `logs` are paths, records, or a DataFrame of records; `model` is a name of the library or a `.cat` file. `tests` (a
+    test or a path, or several) are those of records that hold only the name of their test. After `limit` seconds a test
+    is given up. An unknown model or a path that is no log raises `InputError`.
     """
+    model = load_model(model) if isinstance(model, str) else model
+    known = {test.name: test for test in read_all(tests)}
     log = open_log(logs)
     columns = log.columns
-    model = load_model(model) if isinstance(model, str) else model
     matching, chips = match_tests(columns), chips_of(columns)
     why = set_apart(columns)
     apart: Counter[str] = Counter(why.values())
@@ -129,7 +156,7 @@ def conform(
     for place, key in enumerate(zip(matching.tests, chips.chips, strict=True)):
         if place not in why:
             groups.setdefault(key, _Group(*key, [])).records.append(place)
-    judge = _Judge(columns, model, {test.name: test for test in tests}, limit, apart)
+    judge = _Judge(columns, model, known, limit, apart)
     judged: list[ConformanceRow] = []
     findings: list[Breach] = []
     for group in watch(list(groups.values())):

@@ -111,7 +111,7 @@ class GrowingLog:
         columns = Columns()
         if spool.stat().st_size:
             columns, _ = read_file(str(spool))
-        write_log(columns, str(self.path), LogFormat.PARQUET)
+        write_log(columns, str(self.path), format=LogFormat.PARQUET)
         spool.unlink()
 
 

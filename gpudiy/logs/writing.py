@@ -44,7 +44,7 @@ def format_of(path: str) -> LogFormat:
     return SUFFIXES[suffix]
 
 
-def write_log(logs: LogSource, path: str | Path, format: LogFormat | None = None) -> None:
+def write_log(logs: LogSource, path: str | Path, *, format: LogFormat | None = None) -> None:
     """Write records (a DataFrame, records, logs) to a file, which appears when it is whole; a name in .gz is packed.
 
     The format is that of the suffix: .txt .log .jsonl .parquet .csv.

@@ -23,15 +23,15 @@ def load_models(models: ModelSource) -> tuple[Model, ...]:
     """Models, given as such or by name; one text may hold several names, separated by commas or blanks."""
     if isinstance(models, Model):
         return (models,)
-    chosen = split_names(models) if isinstance(models, str) else list(models)
+    chosen = list_model_names(models) if isinstance(models, str) else list(models)
     if not chosen:
         raise _no_model()
     return tuple(load_model(model) if isinstance(model, str) else model for model in chosen)
 
 
-def split_names(text: str) -> list[str]:
-    """The names of models in a text, each once; raises `InputError` where there is none."""
-    names = list(dict.fromkeys(text.replace(",", " ").split()))
+def list_model_names(models: str | Iterable[str]) -> list[str]:
+    """The names of models, each once, from a list or from a text; raises `InputError` where there is none."""
+    names = list(dict.fromkeys(models.replace(",", " ").split() if isinstance(models, str) else models))
     if not names:
         raise _no_model()
     return names

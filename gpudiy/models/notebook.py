@@ -21,15 +21,8 @@ def html_of_verdict(verdict: Verdict) -> str:
     except OutOfTime:
         text = f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}\n  not explained in {PATIENCE:g} s"
         return _text_html(text)
-    first, *rest = explanation_text(explanation).splitlines()
-    if explanation.execution is None:
-        return _text_html("\n".join([first, *rest]))
-    return f"{_text_html(_summary(first, explanation))}{_picture(explanation)}{_details(rest)}"
-
-
-def _summary(first: str, explanation: Explanation) -> str:
-    checks = " and ".join(explanation.checks)
-    return f"{first}: {checks}" if checks else first
+    text = explanation_text(explanation)
+    return _text_html(text) if explanation.execution is None else f"{_picture(explanation)}{_details(text)}"
 
 
 def _text_html(text: str) -> str:
@@ -42,7 +35,8 @@ def _picture(explanation: Explanation) -> str:
     return f'<div style="overflow-x:auto;margin:8px 0">{draw_explanation(explanation)}</div>'
 
 
-def _details(lines: list[str]) -> str:
-    text = escape("\n".join(lines))
+def _details(text: str) -> str:
+    """The first line, and the others for whoever asks for them."""
+    first, _, rest = text.partition("\n")
     style = "margin:4px 0;background:transparent;color:inherit"
-    return f'<details><summary>in words</summary><pre style="{style}">{text}</pre></details>'
+    return f'<details><summary>{escape(first)}</summary><pre style="{style}">{escape(rest)}</pre></details>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
+from gpudiy.errors import check_choice
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.models.deciding import HowToDecide, decide_all
@@ -36,6 +37,7 @@ def model(
 
     A test that cannot be read, or an unknown model, raises `InputError`.
     """
+    check_choice(engine, Engine, "engine")
     how = HowToDecide(Engine(engine), unroll, limit, all_outcomes)
     return verdict_frame(decide_all(read_all(tests), load_models(models), how, jobs))
 

@@ -41,7 +41,7 @@ def test_no_meaning_is_unknown() -> None:
 
 
 def test_what_a_device_shows_is_wrong() -> None:
-    shown = check_lock(WRONG, models=["sc"], devices=["sim:kepler"], iterations=2000)
+    shown = check_lock(WRONG, models=["sc"], device="sim:kepler", iterations=2000)
     assert shown.judgement_by("sc") is Judgement.RIGHT and shown.judgement is Judgement.WRONG
 
 

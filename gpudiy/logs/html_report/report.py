@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from gpudiy.errors import counted
+from gpudiy.files import write_whole
 from gpudiy.logs.frame import LogSource
 from gpudiy.logs.html_report.model_verdicts import MODELS, ModelVerdicts, decide_text, most_telling
 from gpudiy.logs.html_report.page import page_text
@@ -28,6 +31,13 @@ class HtmlReport:
     chips: list[str]
     found: Observations
 
+    def write(self, path: str | Path) -> None:
+        """Write the page into a file."""
+        write_whole(path, self.text)
+
+    def __repr__(self) -> str:
+        return f"<HtmlReport: {counted(len(self.tests), 'test')} on {counted(len(self.chips), 'chip')}>"
+
 
 def report(
     logs: LogSource,
@@ -40,7 +50,12 @@ def report(
     pictures: int = PICTURES,
     jobs: int = 1,
 ) -> HtmlReport:
-    """The report of logs; see `make_report`. With `best` only the best record of each test on each chip counts."""
+    """Make a page of what chips showed: `gpudiy.report("logs/").write("report.html")`.
+
+    `logs` are paths, records, or a DataFrame of records. `tests` and `chips` are patterns such as `MP*` for what
+    is shown. Of several records of a test on a chip `best` takes the one with the highest rate. `models` decide every
+    test, in `jobs` processes; `pictures` is how many executions are drawn. Bad input raises `InputError`.
+    """
     found = observe(logs, best=best)
     return make_report(found, title=title, tests=tests, chips=chips, models=tuple(models), pictures=pictures, jobs=jobs)
 

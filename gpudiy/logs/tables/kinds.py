@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import TypedDict, Unpack
+from typing import Literal
 
+from gpudiy.errors import check_choice
 from gpudiy.logs.frame import LogSource
 from gpudiy.logs.log import LogError
 from gpudiy.logs.operations import natural
 from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
-from gpudiy.logs.tables.table import Table, TableRow, cell_of, notes_for
+from gpudiy.logs.tables.table import Table, TableRow, Tables, cell_of, notes_for
 from gpudiy.logs.tables.tally import Observations, observe
 
 SWITCH_LETTERS = "mbsr"
@@ -28,44 +29,63 @@ class TableKind(StrEnum):
 
 
 def table(
-    logs: LogSource, *, kind: str = TableKind.FLAT, best: bool = False, **options: Unpack[TableOptions]
-) -> list[Table]:
-    """What chips showed, as tables: one of a flat kind, several of a grid. `TableOptions` lists the options."""
-    return make_tables(observe(logs, best=best), kind, **options)
+    logs: LogSource,
+    *,
+    kind: Literal["flat", "grid", "incantations"] = "flat",
+    tests: Sequence[str] = (),
+    chips: Sequence[str] = (),
+    sort: Literal["name", "rate", "log"] = "name",
+    reverse: bool = False,
+    weak_only: bool = False,
+    absolute: bool = False,
+    best: bool = False,
+) -> Tables:
+    """Show what chips showed: `print(gpudiy.table("logs/", tests=["MP*"]))`.
+
+    `logs` are paths, records, or a DataFrame of records. A "flat" table has one row per test and one column per chip, a
+    "grid" of each shape says what stands between the accesses, "incantations" has one column per incantation. `tests`
+    and `chips` are patterns such as `MP*`. `sort` orders the tests by name, by highest rate or as in the log, `reverse`
+    the other way round. `weak_only` leaves out tests whose weak outcome was not observed, `absolute` prints sightings
+    as they are and not per 100,000 iterations. Of several records of a test on a chip `best` takes the one with the
+    highest rate. Bad input raises `InputError`.
+    """
+    check_choice(kind, TableKind, "kind")
+    check_choice(sort, RowOrder, "sort")
+    return make_tables(
+        observe(logs, best=best), kind,
+        tests=tests, chips=chips, sort=sort, reverse=reverse, weak_only=weak_only, absolute=absolute,
+    )  # fmt: skip
 
 
-class TableOptions(TypedDict, total=False):
-    """Which tests and chips a table shows, in which order, and how it counts."""
-
-    tests: Sequence[str]  # patterns such as MP*
-    chips: Sequence[str]
-    order: str  # name, rate or log
-    reverse: bool
-    weak_only: bool  # only tests whose weak outcome was observed
-    absolute: bool  # sightings as they are, not per 100,000 iterations
-
-
-def make_tables(found: Observations, kind: str = TableKind.FLAT, **options: Unpack[TableOptions]) -> list[Table]:
+def make_tables(
+    found: Observations,
+    kind: str = TableKind.FLAT,
+    *,
+    tests: Sequence[str] = (),
+    chips: Sequence[str] = (),
+    sort: str = RowOrder.NAME,
+    reverse: bool = False,
+    weak_only: bool = False,
+    absolute: bool = False,
+) -> Tables:
     """The tables of a kind; raises `LogError` where the observations have nothing for it."""
-    chips = selected_chips(found, options.get("chips", ()))
-    order = RowOrder(options.get("order", RowOrder.NAME))
-    tests = selected_tests(found, chips, options.get("tests", ()), order, options.get("weak_only", False))
-    if options.get("reverse", False):
-        tests.reverse()
-    absolute = options.get("absolute", False)
+    shown_chips = selected_chips(found, chips)
+    shown_tests = selected_tests(found, shown_chips, tests, RowOrder(sort), weak_only)
+    if reverse:
+        shown_tests.reverse()
     match TableKind(kind):
         case TableKind.FLAT:
-            return [flat_table(found, tests, chips, absolute)]
+            return Tables([flat_table(found, shown_tests, shown_chips, absolute)])
         case TableKind.GRID:
-            tables = grid_tables(found, tests, chips, absolute)
+            tables = grid_tables(found, shown_tests, shown_chips, absolute)
             if not tables:
                 raise LogError("no test here has a thread with two accesses: there is no grid to make")
-            return tables
+            return Tables(tables)
         case TableKind.INCANTATIONS:
-            incantations = incantation_table(found, tests, chips, absolute)
+            incantations = incantation_table(found, shown_tests, shown_chips, absolute)
             if not incantations.rows:
                 raise LogError("no record here tells all four switches of its incantation")
-            return [incantations]
+            return Tables([incantations])
 
 
 def flat_table(found: Observations, tests: Sequence[str], chips: Sequence[str], absolute: bool = False) -> Table:

@@ -52,6 +52,24 @@ class Table:
         return frozenset(sum(span for _, span in self.groups[:place]) for place in range(len(self.groups)))
 
 
+class Tables(list[Table]):
+    """The tables of one kind; `str(tables)` is their text, and a notebook shows them as tables."""
+
+    def __str__(self) -> str:
+        from gpudiy.logs.tables.terminal import plain_text  # it needs the class itself
+
+        return plain_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Tables: {', '.join(f'{table.title} ({len(table.rows)} rows)' for table in self)}>"
+
+    def _repr_markdown_(self) -> str:
+        """What a notebook shows."""
+        from gpudiy.logs.tables.printing import markdown_text
+
+        return markdown_text(self)
+
+
 def cell_of(tally: SightingTally | None, absolute: bool = False) -> Cell:
     """A tally as a cell: what was seen in 100,000 iterations, or in all there were."""
     if tally is None:
