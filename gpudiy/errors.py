@@ -106,7 +106,7 @@ def excerpt(source: str, column: int) -> tuple[str, str]:
     return shown, caret
 
 
-def counted(number: int, what: str) -> str:
+def format_count(number: int, what: str) -> str:
     """`1 cell`, `2 cells`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).parent
 
 
-def shipped(folder: str) -> Path:
+def find_shipped(folder: str) -> Path:
     """The folder `harness_templates` or `logs`: inside an installed package, or at the top of a checkout."""
     for parent in (PACKAGE / "shipped_files", PACKAGE.parent):
         if (parent / folder).is_dir():

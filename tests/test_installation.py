@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from gpudiy.shipped import shipped
+from gpudiy.shipped import find_shipped
 
 
 def run(*command: object, **options: object) -> str:
@@ -21,10 +21,10 @@ def run(*command: object, **options: object) -> str:
 
 
 def test_shipped_files_of_a_checkout() -> None:
-    assert (shipped("logs") / "thesis.jsonl").exists()
-    assert (shipped("harness_templates") / "README.md").exists()
+    assert (find_shipped("logs") / "thesis.jsonl").exists()
+    assert (find_shipped("harness_templates") / "README.md").exists()
     with pytest.raises(FileNotFoundError, match="install it again"):
-        shipped("nothing")
+        find_shipped("nothing")
 
 
 @pytest.mark.heavy
@@ -49,6 +49,6 @@ def test_install_into_a_clean_environment(tmp_path: Path) -> None:
     assert run(binaries / "gpudiy", "convert", figure, cwd=tmp_path) == figure.read_text() + "\n"
     assert "allowed" in run(binaries / "gpudiy", "model", figure, "--models", "tso", cwd=tmp_path)
     assert run(binaries / "gpu-diy", "-gpu-safe", "Po-d-Wgl2-Rgl2 Fr-c-gl2l2", cwd=tmp_path / "clean")
-    code = "from gpudiy.shipped import shipped; print(shipped('logs') / 'thesis.jsonl')"
+    code = "from gpudiy.shipped import find_shipped; print(find_shipped('logs') / 'thesis.jsonl')"
     found = run(binaries / "python", "-c", code, cwd=tmp_path).strip()
     assert "shipped_files" in found and Path(found).exists()

@@ -57,10 +57,10 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return its exit code: 0 fine, 1 the answer is no, 2 bad input, 3 a device or tool failed."""
     words = sys.argv[1:] if arguments is None else arguments
     known = 2 if tuple(words[:2]) in SUBVERBS else 1 if words and words[0] in VERBS else 0
-    return guarded(lambda: _run(words), " ".join(["gpudiy", *words[:known]]))
+    return run_command(lambda: _run(words), " ".join(["gpudiy", *words[:known]]))
 
 
-def guarded(work: Callable[[], int], command: str, error_code: int | None = None) -> int:
+def run_command(work: Callable[[], int], command: str, error_code: int | None = None) -> int:
     """Do the work of a command and return its exit code: the one place where errors become messages.
 
     Being interrupted, or having nobody to read the output, is no accident. Notes that were added to an error follow

@@ -26,15 +26,15 @@ def run(arguments: Namespace) -> int:
 
     from gpudiy.campaign.estimate import estimate
     from gpudiy.campaign.plan import read_plan
-    from gpudiy.errors import counted
+    from gpudiy.errors import format_count
 
     plan = read_plan(arguments.plan)
     found = estimate(plan)
     if arguments.json:
         print(json.dumps(asdict(found) | {"seconds": round(found.seconds, 1)}))
     else:
-        build = counted(found.architectures, "architecture")
-        print(f"{counted(found.tests, 'test')}, {counted(found.models, 'model')}, {build} to build for")
+        build = format_count(found.architectures, "architecture")
+        print(f"{format_count(found.tests, 'test')}, {format_count(found.models, 'model')}, {build} to build for")
         for device in found.devices:
             time = device.problem or f"about {duration(device.seconds)}"
             tried = f"; {device.not_runnable} of {device.tried} tried cannot be run there" * bool(device.not_runnable)

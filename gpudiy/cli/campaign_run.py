@@ -180,9 +180,10 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
 
 
 def _report(campaign: Campaign, arguments: Namespace) -> None:
-    from gpudiy.errors import counted
+    from gpudiy.errors import format_count
 
     report = campaign.report(
         arguments.jobs, lambda verdicts, total: progress(verdicts, "tests decided", arguments.quiet, total)
     )
-    print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {campaign.report_path}")
+    tests, chips = format_count(len(report.tests), "test"), format_count(len(report.chips), "chip")
+    print(f"{tests} on {chips}: {campaign.report_path}")

@@ -10,7 +10,7 @@ from gpudiy.cli.argument_types import positive
 from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
 from gpudiy.cli.progress import say
 from gpudiy.cli.tables import print_columns
-from gpudiy.errors import counted
+from gpudiy.errors import format_count
 
 if TYPE_CHECKING:
     from gpudiy.logs.comparison import ChipComparison, Difference, Pair
@@ -63,12 +63,12 @@ def _print_comparison(found: ChipComparison, most: int) -> None:
         rows.append((name, f"{len(counts):,}", f"{seen:,}", f"{iterations:,}"))
     print_columns(rows, right=(1, 2, 3), widths=(0, 9, 9, 15))
     for reason, number in evidence.apart.most_common():
-        print(f"set apart: {counted(number, 'record')}, {reason}")
+        print(f"set apart: {format_count(number, 'record')}, {reason}")
     steps = found.order
     if len(names) > 2 and steps:
         print("\nstrength, the stronger chip first:")
         for stronger, weaker, pair in steps:
-            print(f"  {stronger} > {weaker}  ({counted(pair.common, 'test')} in common)")
+            print(f"  {stronger} > {weaker}  ({format_count(pair.common, 'test')} in common)")
     for pair in found.pairs:
         _print_pair(evidence, pair, most)
 
@@ -83,7 +83,7 @@ def _print_pair(evidence: EvidenceCounts, pair: Pair, most: int) -> None:
         return
     neither = pair.common - pair.both - len(pair.weaker) - len(pair.stronger)
     print(
-        f"  {counted(pair.common, 'test')} in common: weak on both {pair.both:,}, on neither {neither:,}, "
+        f"  {format_count(pair.common, 'test')} in common: weak on both {pair.both:,}, on neither {neither:,}, "
         f"on {one} only {len(pair.weaker):,}, on {other} only {len(pair.stronger):,}"
     )
     for shown, name in ((pair.weaker, one), (pair.stronger, other)):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import counted
+from gpudiy.errors import format_count
 
 if TYPE_CHECKING:
     from gpudiy.logs.conformance import Breach, Conformance
@@ -77,7 +77,7 @@ def _print_conformance(found: Conformance, most: int) -> None:
     for answer in Agreement:
         print(f"{answer:<30}{found.count(answer):>9,}")
     for reason, number in found.apart.most_common():
-        print(f"set apart: {counted(number, 'record')}, {reason}")
+        print(f"set apart: {format_count(number, 'record')}, {reason}")
     never = [entry for entry in found.judged if entry.answer is Agreement.NEVER]
     if never:
         print(f"\n{Agreement.NEVER}:")

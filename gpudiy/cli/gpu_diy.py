@@ -18,13 +18,13 @@ Tests are written into the current directory, one file each, with the list @all 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run gpu-diy and return its exit code: 0 tests were made, 1 there are none, 2 bad usage or an unknown edge."""
-    from gpudiy.cli import guarded
+    from gpudiy.cli import run_command
 
     parser = _parser()
     given = parser.parse_args(arguments)
     if given.safe is None and given.relaxed is None and not given.names:
         parser.error("give edges with -gpu-safe or -gpu-relax; -gpu-list prints them all")
-    return guarded(lambda: _run(given), "gpu-diy")
+    return run_command(lambda: _run(given), "gpu-diy")
 
 
 def _parser() -> ArgumentParser:

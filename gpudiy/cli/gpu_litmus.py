@@ -21,10 +21,10 @@ lists the devices."""
 
 def main(arguments: list[str] | None = None) -> int:
     """Run gpu-litmus and return its exit code: 0 done, 2 bad usage or bad input, 3 a device failed."""
-    from gpudiy.cli import guarded
+    from gpudiy.cli import run_command
 
     given = _parser().parse_args(arguments)
-    return guarded(lambda: _run(given), "gpu-litmus")
+    return run_command(lambda: _run(given), "gpu-litmus")
 
 
 def _parser() -> ArgumentParser:

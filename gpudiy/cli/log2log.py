@@ -27,7 +27,7 @@ ORDERS = ("test", "chip", "sightings", "rate", "started")
 
 def main(arguments: list[str] | None = None) -> int:
     """Run log2log and return its exit code."""
-    from gpudiy.cli import guarded
+    from gpudiy.cli import run_command
 
     parser = _parser()
     words = sys.argv[1:] if arguments is None else arguments
@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     given = parser.parse_args(words)
-    return guarded(lambda: _run(given), "log2log")
+    return run_command(lambda: _run(given), "log2log")
 
 
 def _run(given: Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
 from gpudiy.cli.tables import print_columns
-from gpudiy.errors import InputError, UnwritableOutput, counted
+from gpudiy.errors import InputError, UnwritableOutput, format_count
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
@@ -41,8 +41,8 @@ def dump(given: Namespace) -> int:
 
 def check(given: Namespace) -> int:
     log = load_logs(given.logs)
-    problems = f", {counted(len(log.problems), 'problem')}" if log.problems else ""
-    print(f"{counted(len(log.columns), 'record')} in {counted(len(log.files), 'log')}{problems}")
+    problems = f", {format_count(len(log.problems), 'problem')}" if log.problems else ""
+    print(f"{format_count(len(log.columns), 'record')} in {format_count(len(log.files), 'log')}{problems}")
     return 2 if log.problems else 0
 
 
@@ -88,7 +88,7 @@ def _write(columns: Columns, given: Namespace) -> int:
         write_log(columns, given.output, format=chosen)
     except OSError as error:
         raise UnwritableOutput(given.output, error) from None
-    say(f"{counted(len(columns), 'record')} written to {given.output}")
+    say(f"{format_count(len(columns), 'record')} written to {given.output}")
     return 0
 
 
@@ -165,7 +165,7 @@ def rename(given: Namespace) -> int:
             changed += rename_entries(columns, "test", lambda name: pattern.sub(given.regex[1], name))
         except (re.error, IndexError) as error:
             raise InputError(f"{given.regex[0]!r} is no regular expression: {error}") from None
-    say(f"{counted(changed, 'name')} changed")
+    say(f"{format_count(changed, 'name')} changed")
     return _write(columns, given)
 
 
@@ -201,7 +201,6 @@ def claim(given: Namespace) -> int:
         print(f"{row.test}  {row.cell(0)}  {row.cell(1)}")
     if not rows:
         raise InputError("these logs have no test in common: nothing is known of the claim")
-    print(
-        f"{'fail' if broken else 'pass'}: {counted(len(rows), 'test')} in both logs, {len(broken):,} against the claim"
-    )
+    answer = "fail" if broken else "pass"
+    print(f"{answer}: {format_count(len(rows), 'test')} in both logs, {len(broken):,} against the claim")
     return 1 if broken else 0

@@ -28,12 +28,12 @@ exit code: 0 done, 2 bad input"""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    from gpudiy.cli import guarded
+    from gpudiy.cli import run_command
 
     words = list(sys.argv[1:] if arguments is None else arguments)
     kind = SUBCOMMANDS[words.pop(0)] if words and words[0] in SUBCOMMANDS else KINDS[0]
     given = _parser().parse_args(words)
-    return guarded(lambda: _run(given, kind), "log2tbl")
+    return run_command(lambda: _run(given, kind), "log2tbl")
 
 
 def _parser() -> ArgumentParser:

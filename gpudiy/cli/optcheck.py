@@ -74,7 +74,7 @@ def run(arguments: Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """`optcheck BINARY`, with its own exit codes: 0 unchanged, 1 error, 2 optimised."""
-    from gpudiy.cli import guarded
+    from gpudiy.cli import run_command
 
     parser = ArgumentParser(
         prog="optcheck",
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
         given = parser.parse_args(arguments)
     except SystemExit as exit:
         return 1 if exit.code else 0
-    code = guarded(lambda: _run_original(given), "optcheck", error_code=1)
+    code = run_command(lambda: _run_original(given), "optcheck", error_code=1)
     return code if code in (0, 2) else 1
 
 

@@ -48,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
-    from gpudiy.errors import counted
+    from gpudiy.errors import format_count
     from gpudiy.files import expect_writable
     from gpudiy.logs.html_report.model_verdicts import MODELS
     from gpudiy.logs.html_report.report import make_report
@@ -67,7 +67,7 @@ def run(arguments: Namespace) -> int:
         watch=lambda verdicts, total: progress(verdicts, "tests decided", arguments.quiet, total),
     )
     report.write(arguments.output)
-    print(f"{counted(len(report.tests), 'test')} on {counted(len(report.chips), 'chip')}: {arguments.output}")
+    print(f"{format_count(len(report.tests), 'test')} on {format_count(len(report.chips), 'chip')}: {arguments.output}")
     if arguments.plots:
         from gpudiy.logs.html_report.plots import write_plots
 

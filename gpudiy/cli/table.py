@@ -61,7 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
-    from gpudiy.errors import counted
+    from gpudiy.errors import format_count
     from gpudiy.files import expect_writable, write_whole
     from gpudiy.logs.tables.kinds import make_tables
     from gpudiy.logs.tables.printing import TableFormat, format_of, tables_text
@@ -89,5 +89,5 @@ def run(arguments: Namespace) -> int:
         sys.stdout.write(text)
     else:
         write_whole(arguments.output, text)
-        say(f"{counted(sum(len(table.rows) for table in tables), 'row')} in {arguments.output}")
+        say(f"{format_count(sum(len(table.rows) for table in tables), 'row')} in {arguments.output}")
     return 0

@@ -24,7 +24,7 @@ from gpudiy.litmus.condition_text import term_text
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
-from gpudiy.shipped import shipped
+from gpudiy.shipped import find_shipped
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -176,7 +176,7 @@ def play_name(test: Test) -> str:
 def templates_hash() -> str:
     """Changes when any template does, or what the host tells the kernels."""
     digest = sha256(repr((LAUNCH_FIELDS, BUFFERS, COUNTERS)).encode())
-    for path in sorted(shipped("harness_templates").iterdir()):
+    for path in sorted(find_shipped("harness_templates").iterdir()):
         if path.suffix in (".h", ".j2"):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]
@@ -201,7 +201,7 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(shipped("harness_templates")),
+        loader=FileSystemLoader(find_shipped("harness_templates")),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

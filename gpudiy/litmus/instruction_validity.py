@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpudiy.errors import counted
+from gpudiy.errors import format_count
 from gpudiy.litmus.access import (
     ACCESS_SCOPES,
     Access,
@@ -151,7 +151,7 @@ def _memory_operands(instruction: MemoryInstruction, types: Types) -> Problem | 
     if isinstance(instruction, (Atomic, Reduce)):
         wanted = 2 if instruction.operation is AtomicOperation.CAS else 1
         if len(instruction.sources) != wanted:
-            return Problem(f"{instruction.operation} takes {counted(wanted, 'value')}", instruction.operation)
+            return Problem(f"{instruction.operation} takes {format_count(wanted, 'value')}", instruction.operation)
         if isinstance(instruction, Reduce) and instruction.operation in (AtomicOperation.CAS, AtomicOperation.EXCH):
             return Problem(f"red has no {instruction.operation}: it returns nothing", instruction.operation)
         for source in instruction.sources:

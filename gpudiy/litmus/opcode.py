@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TypeVar
 
-from gpudiy.errors import counted, near_name
+from gpudiy.errors import format_count, near_name
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
 from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
 from gpudiy.litmus.instruction import (
@@ -151,7 +151,7 @@ class Operands:
     def take(self, *expected: str) -> tuple[RawOperand, ...]:
         if len(self.operands) != len(expected):
             listed = ", ".join(f"[{what}]" if what == "address" else what for what in expected) or "no operands"
-            raise SyntaxProblem(f"{self.opcode} takes {listed}, not {counted(len(self.operands), 'operand')}")
+            raise SyntaxProblem(f"{self.opcode} takes {listed}, not {format_count(len(self.operands), 'operand')}")
         return self.operands
 
     def register(self, operand: RawOperand) -> Register:

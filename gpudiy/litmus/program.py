@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from gpudiy.errors import counted
+from gpudiy.errors import format_count
 from gpudiy.litmus.declarations import Piece
 from gpudiy.litmus.source_text import SourceText
 
@@ -43,7 +43,7 @@ def read_columns(source: SourceText, rows: list[Piece], separator: str, numbers:
         count, cells = _cells(text, separator)
         if count != len(numbers):
             start = offset + len(text) - len(text.lstrip())
-            has = f"this row has {counted(count, 'cell')}, the test has {counted(len(numbers), 'thread')}"
+            has = f"this row has {format_count(count, 'cell')}, the test has {format_count(len(numbers), 'thread')}"
             raise source.error(has, start)
         for column, cell, inside in cells:
             columns[numbers[column]].append(Piece(cell, offset + inside))

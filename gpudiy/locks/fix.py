@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpudiy.errors import InputError, counted
+from gpudiy.errors import InputError, format_count
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.patch import CannotRewrite, patch_source, write_difference
 from gpudiy.locks.repair import MOST_REPAIRS, Choice, LockRepair, Repairer
@@ -38,7 +38,7 @@ class LockFix:
     repairs: tuple[CheckedRepair, ...] = ()
 
     def __repr__(self) -> str:
-        answer = "right" if self.right else f"wrong, {counted(len(self.repairs), 'repair')}"
+        answer = "right" if self.right else f"wrong, {format_count(len(self.repairs), 'repair')}"
         return f"<{self.lock.name}: {answer} by {', '.join(self.models)}>"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from gpudiy.errors import InputError, counted
+from gpudiy.errors import InputError, format_count
 from gpudiy.files import read_text
 from gpudiy.logs.chips import Chips
 from gpudiy.logs.columns import Columns
@@ -60,7 +60,7 @@ def average_records(records: Records, by_incantation: bool = False) -> list[Reco
         shares = [normalize_record(record) for record in group]
         mean = round(sum(record.positive for record in shares) / len(shares))
         positive = mean or int(any(record.positive for record in shares))
-        base = _common_record(group, ("average of", counted(len(group), "record")))
+        base = _common_record(group, ("average of", format_count(len(group), "record")))
         averages.append(replace(base, iterations=PER, positive=positive, negative=PER - positive, histogram=()))
     return averages
 
@@ -238,7 +238,7 @@ def _sum(group: list[Record]) -> Record:
     histogram = tuple(OutcomeCount(outcome, count, weak[outcome]) for outcome, count in counts.items())
     alive = [record.liveness for record in group if record.liveness is not None]
     return replace(
-        _common_record(group, ("sum of", counted(len(group), "record"))),
+        _common_record(group, ("sum of", format_count(len(group), "record"))),
         iterations=sum(record.iterations for record in group),
         positive=sum(record.positive for record in group),
         negative=sum(record.negative for record in group),

@@ -13,7 +13,7 @@ from gpudiy.litmus import content_hash, print_test, read_test
 from gpudiy.logs import Record, load_log
 from gpudiy.logs.decision import Sighting
 from gpudiy.logs.tables.tally import observe
-from gpudiy.shipped import shipped
+from gpudiy.shipped import find_shipped
 
 THESIS_CHIPS = ["GTX 540m", "Tesla C2075", "GTX 660", "GTX Titan", "GTX 750"]
 THESIS = {  # figures 2.10, 2.11, 2.13, 2.15, typed from the page
@@ -27,7 +27,7 @@ FILES = {"thesis.jsonl": 20, "asplos15.jsonl": 76, "asplos15-incantations.jsonl"
 
 
 def records(name: str) -> list[Record]:
-    log = load_log(shipped("logs") / name)
+    log = load_log(find_shipped("logs") / name)
     assert not log.problems
     return list(log.columns.records())
 
@@ -54,7 +54,7 @@ def test_every_record_is_whole(name: str, count: int) -> None:
 
 
 def test_figures_of_the_thesis_come_out_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    table = rows(capsys, str(shipped("logs") / "thesis.jsonl"))
+    table = rows(capsys, str(find_shipped("logs") / "thesis.jsonl"))
     assert table.pop("test") == THESIS_CHIPS
     assert table == {test: [str(count) for count in counts] for test, counts in THESIS.items()}
 
@@ -74,7 +74,7 @@ def test_chips_are_those_of_figure_2_9() -> None:
 
 
 def test_table_6_comes_out_as_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(shipped("logs") / "asplos15-incantations.jsonl")
+    path = str(find_shipped("logs") / "asplos15-incantations.jsonl")
     assert main(["table", path, "--kind", "incantations", "--format", "csv", "--chips", "GTX Titan"]) == 0
     table = {tuple(row[:2]): row[2:] for row in csv.reader(io.StringIO(capsys.readouterr().out))}
     assert table["GTX Titan", "sb"] == [str(count) for count in TABLE_6_SB]

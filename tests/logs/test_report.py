@@ -25,13 +25,13 @@ from gpudiy.logs.statistics import rate, zero_bound
 from gpudiy.logs.tables.tally import KnownChip, KnownTest, Observations, SightingTally, observe
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
-from gpudiy.shipped import shipped
+from gpudiy.shipped import find_shipped
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 THESIS, ASPLOS, SWEEP = (
-    str(shipped("logs") / name) for name in ("thesis.jsonl", "asplos15.jsonl", "asplos15-incantations.jsonl")
+    str(find_shipped("logs") / name) for name in ("thesis.jsonl", "asplos15.jsonl", "asplos15-incantations.jsonl")
 )
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 NASTY = "<script>window.harm=1</script><img src=x onerror=window.harm=1>"

@@ -12,7 +12,7 @@ import gpudiy.logs
 from gpudiy.cli.log2log import main as log2log
 from gpudiy.logs import DamagedLog, LogError, Record
 from gpudiy.logs.conformance import Agreement
-from gpudiy.shipped import shipped
+from gpudiy.shipped import find_shipped
 
 ONE = Record("MP", chip="one", iterations=1000, positive=900, negative=100, condition="exists (1:r0=1)")
 OTHER = Record("MP", chip="other", iterations=100_000, positive=0, negative=100_000, condition="exists (1:r0=1)")
@@ -51,7 +51,7 @@ def test_damage_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_table_and_report() -> None:
-    thesis = shipped("logs") / "thesis.jsonl"
+    thesis = find_shipped("logs") / "thesis.jsonl"
     (flat,) = gpudiy.logs.table(thesis, tests=["MP*"], chips=["GTX Titan"])
     assert flat.columns == ("GTX Titan",) and all(row.labels[0].lower().startswith("mp") for row in flat.rows)
     assert len(gpudiy.logs.table(thesis, kind="grid")) > 1

@@ -27,9 +27,9 @@ from gpudiy.logs.tables.kinds import flat_table
 from gpudiy.logs.tables.printing import csv_text, html_text, latex_text, markdown_text
 from gpudiy.logs.tables.table import Table, per_100k
 from gpudiy.logs.tables.tally import observe
-from gpudiy.shipped import shipped
+from gpudiy.shipped import find_shipped
 
-THESIS = str(shipped("logs") / "thesis.jsonl")
+THESIS = str(find_shipped("logs") / "thesis.jsonl")
 NASTY = r'<script>alert(1)</script> & 50% of $x_1^2 #{"\|*~…'
 
 
@@ -107,7 +107,7 @@ def test_words_of_generated_tests_are_those_of_their_names(capsys: pytest.Captur
 
 
 def test_grids_put_fences_against_dependencies(capsys: pytest.CaptureFixture[str]) -> None:
-    path = str(shipped("logs") / "sorensen-2014.jsonl")
+    path = str(find_shipped("logs") / "sorensen-2014.jsonl")
     words = ["table", path, "--kind", "grid", "--chips", "GTX Titan", "--tests", "MP,MP+*", "--format", "csv"]
     assert main(words) == 0
     blocks = capsys.readouterr().out.split("\n\n")
@@ -156,7 +156,17 @@ def test_latex_compiles(tmp_path: Path) -> None:
     many = [run(f"test_{n} {NASTY}", "A & B", n) for n in range(100)]
     grids = tmp_path / "grids.tex"
     assert (
-        main(["table", str(shipped("logs") / "sorensen-2014.jsonl"), "--kind", "grid", "-o", str(grids), "--document"])
+        main(
+            [
+                "table",
+                str(find_shipped("logs") / "sorensen-2014.jsonl"),
+                "--kind",
+                "grid",
+                "-o",
+                str(grids),
+                "--document",
+            ]
+        )
         == 0
     )
     (tmp_path / "flat.tex").write_text(latex_text([table_of(*many)], document=True))

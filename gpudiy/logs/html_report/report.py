@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpudiy.errors import counted
+from gpudiy.errors import format_count
 from gpudiy.files import write_whole
 from gpudiy.logs.frame import LogSource
 from gpudiy.logs.html_report.model_verdicts import MODELS, ModelVerdicts, decide_text, most_telling
@@ -36,7 +36,7 @@ class HtmlReport:
         write_whole(path, self.text)
 
     def __repr__(self) -> str:
-        return f"<HtmlReport: {counted(len(self.tests), 'test')} on {counted(len(self.chips), 'chip')}>"
+        return f"<HtmlReport: {format_count(len(self.tests), 'test')} on {format_count(len(self.chips), 'chip')}>"
 
 
 def report(
