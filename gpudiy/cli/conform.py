@@ -1,4 +1,4 @@
-"""`gpudiy conform`: logs held against a memory model."""
+"""`gpudiy conform`: logs compared with a memory model."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from gpudiy.logs.conformance import Breach, Conformance
 
 EPILOG = """\
-Every outcome of every histogram is held against all outcomes that the model allows. One that it forbids is a finding:
+Every outcome of every histogram is compared with all outcomes that the model allows. One that it forbids is a finding:
 a bug of the chip, of the model, or of the harness. Where a record has no histogram its condition is asked for.
-Records that are no evidence (failed, changed by the compiler, dead harness) and records without a test that can be
+Records that are not evidence (failed, changed by the compiler, dead harness) and records without a test that can be
 read are set apart and counted.
 
 examples:

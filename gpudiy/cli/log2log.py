@@ -18,7 +18,7 @@ example:
   log2log cmp -weaker log1.txt log2.txt     tests that the first log shows a weak outcome of, and the second not
 
 Options may be written with one dash or two. What is written goes to standard output as text, or with -o into a file
-whose name tells the format: .txt .log .jsonl .parquet .csv, also with .gz.
+whose name gives the format: .txt .log .jsonl .parquet .csv, also with .gz.
 
 exit code: 0 fine, 1 an assertion does not hold, 2 bad input"""
 FORMATS = ("text", "jsonl", "parquet", "csv")

@@ -164,7 +164,7 @@ def rename(given: Namespace) -> int:
             pattern = re.compile(given.regex[0])
             changed += rename_entries(columns, "test", lambda name: pattern.sub(given.regex[1], name))
         except (re.error, IndexError) as error:
-            raise InputError(f"{given.regex[0]!r} is no regular expression: {error}") from None
+            raise InputError(f"{given.regex[0]!r} is not a regular expression: {error}") from None
     say(f"{format_count(changed, 'name')} changed")
     return _write(columns, given)
 

@@ -17,7 +17,7 @@ FORMS = {
 EPILOG = """\
 subcommands:
   flat          a row for each test, a column for each chip (also without a subcommand)
-  two-level     for each shape, what stands between the accesses of the first thread and of the others; or: grid
+  two-level     for each shape, what is between the accesses of the first thread and of the others; or: grid
   incantations  a column for each of the sixteen incantations
 
 examples:

@@ -15,11 +15,11 @@ ORDERS = ("name", "rate", "log")
 EPILOG = """\
 kinds:
   flat          a row for each test, a column for each chip
-  grid          for each shape, what stands between the accesses of the first thread (down) and of the others (across)
+  grid          for each shape, what is between the accesses of the first thread (down) and of the others (across)
   incantations  a column for each of the sixteen ways to set memory stress, bank conflicts, synchronisation and
                 randomisation
 
-Cells count sightings of the weak outcome, those above zero in bold. A run that is no evidence (it failed, its harness
+Cells count sightings of the weak outcome, those above zero in bold. A run that is not evidence (it failed, its harness
 was dead, optcheck found another program) is named as such and never counted as zero.
 
 examples:

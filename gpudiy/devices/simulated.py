@@ -131,16 +131,16 @@ class SimulatedRun:
                 raise NeverEnds(f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for what never happens")
         return found
 
-    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, wanted: int, found: dict[Outcome, int]) -> int:
-        """Count the first instances of a part that ended, as many as are wanted; gives how many these are."""
+    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, most: int, found: dict[Outcome, int]) -> int:
+        """Count the first instances of a part that ended, up to a number; returns how many these are."""
         import numpy as np
 
         counts = self.counter.count([time[part] for time in chunk.times], codes[part])
         given_up = [code for code in counts if self.counter.known[code] is None]
         ended = ~np.isin(codes[part], given_up)
-        self.discarded += int(np.count_nonzero(~ended[: _place_of(ended, wanted)]))
-        if np.count_nonzero(ended) > wanted:
-            ended &= np.cumsum(ended) <= wanted
+        self.discarded += int(np.count_nonzero(~ended[: _place_of(ended, most)]))
+        if np.count_nonzero(ended) > most:
+            ended &= np.cumsum(ended) <= most
             counts = self.counter.count([time[part][ended] for time in chunk.times], codes[part][ended])
         for code, times in counts.items():
             outcome = self.counter.known[code]
@@ -157,9 +157,9 @@ class SimulatedRun:
         return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
 
 
-def _place_of(ended: NDArray[np.bool_], wanted: int) -> int:
+def _place_of(ended: NDArray[np.bool_], most: int) -> int:
     """How far one must look to find so many instances that ended; to the end, if there are fewer."""
     import numpy as np
 
     places = np.flatnonzero(ended)
-    return int(places[wanted - 1]) + 1 if len(places) >= wanted else len(ended)
+    return int(places[most - 1]) + 1 if len(places) >= most else len(ended)

@@ -35,7 +35,7 @@ def chips_of(columns: Columns) -> Chips:
             key = f"chip {chip_key(named)}" if named else f"file {file}"
             if key not in keys:
                 keys[key] = len(names)
-                names.append(named or _called(file))
+                names.append(named or _name_of_file(file))
                 if not named:
                     unnamed.append(file)
             numbers[place] = keys[key]
@@ -47,7 +47,7 @@ def logs_of(columns: Columns) -> Chips:
     """A log a number, for logs that are all about one chip."""
     keys: dict[str, int] = {}
     result = [keys.setdefault(file, len(keys)) for file in columns["file"]]
-    stems = [_called(file) for file in keys]
+    stems = [_name_of_file(file) for file in keys]
     names = [stem if stems.count(stem) == 1 else file for stem, file in zip(stems, keys, strict=True)]
     return Chips(result, names)
 
@@ -58,6 +58,6 @@ def chip_key(name: str) -> str:
     return NOT_LETTERS.sub("", VENDORS.sub(" ", lowered)) or lowered
 
 
-def _called(file: str) -> str:
+def _name_of_file(file: str) -> str:
     stem = Path(file.removesuffix(".gz")).stem
     return stem or "unnamed chip"

@@ -1,4 +1,4 @@
-"""Records as columns: what every reader fills and every writer and comparison reads, one list a column.
+"""Records as columns: what every reader fills and every writer and comparison reads, one list per column.
 
 Columns are what makes large logs quick: a reader appends plain values, no object is built for a record until
 somebody asks for it, and a DataFrame or a Parquet file is these lists and nothing else.
@@ -43,13 +43,13 @@ SCHEMA = (
     Column("iterations", "integer", "how many iterations were done"),
     Column("positive", "integer", "iterations whose outcome satisfies the expression of the condition"),
     Column("negative", "integer", "the other iterations"),
-    Column("ending", "category", "finished, stopped; everything else is no evidence"),
-    Column("optcheck", "category", "verdict of optcheck: unchanged, optimised, error, …; empty: not checked"),
+    Column("ending", "category", "finished, stopped; everything else is not evidence"),
+    Column("optcheck", "category", "finding of optcheck: unchanged, optimised, error, …; empty: not checked"),
     Column("seed", "optional", "seed of the run"),
     Column("seconds", "real", "how long the run took"),
     Column("started", "text", "when the run started, ISO 8601"),
     Column("condition", "text", "as printed: `exists (0:r2=0 /\\ 1:r2=0)`"),
-    Column("histogram", "text", "a line an outcome: count, `:>` or for a weak one `*>`, outcome"),
+    Column("histogram", "text", "one line per outcome: count, `:>` or for a weak one `*>`, outcome"),
     Column("text", "text", "the test itself"),
     Column("assembler", "text", "what was made from the test, as the log prints it"),
     Column("optcheck_text", "text", "what optcheck printed"),
@@ -67,7 +67,7 @@ SCHEMA = (
     Column("reason", "text", "in words, where the ending needs them"),
     Column("tool", "category", "what made the record, with its version"),
     Column("source", "category", "where published counts come from"),
-    Column("notes", "text", "lines of the log that nobody knows"),
+    Column("notes", "text", "lines of the log that the reader does not know"),
     Column("file", "category", "the log the record was read from"),
     Column("line", "integer", "the line of that log; 0 where it has no lines"),
 )
@@ -159,7 +159,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
 
 
 def pairs_text(pairs: Iterable[tuple[str, str]]) -> str:
-    """Pairs as a JSON object, in their order; a name may stand there twice."""
+    """Pairs as a JSON object, in their order; a name may be there twice."""
     return "{" + ", ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in pairs) + "}"
 
 

@@ -221,13 +221,13 @@ def compare_pair(evidence: EvidenceCounts, first: int, second: int, confidence: 
         if one.sightings and other.sightings:
             both += 1
         elif one.sightings:
-            weaker.append(Difference(test, one, other, supported(one, other, confidence)))
+            weaker.append(Difference(test, one, other, is_supported(one, other, confidence)))
         elif other.sightings:
-            stronger.append(Difference(test, other, one, supported(other, one, confidence)))
+            stronger.append(Difference(test, other, one, is_supported(other, one, confidence)))
     return Pair(first, second, common, both, _smallest(evidence, weaker), _smallest(evidence, stronger))
 
 
-def supported(shown: Count, missing: Count, confidence: float = CONFIDENCE) -> bool:
+def is_supported(shown: Count, missing: Count, confidence: float = CONFIDENCE) -> bool:
     """Whether the zero rules out the least rate that the sightings allow."""
     bound = zero_bound(missing.iterations, confidence)
     expected = shown.iterations * bound
@@ -243,7 +243,7 @@ def supported(shown: Count, missing: Count, confidence: float = CONFIDENCE) -> b
 def strength_order(pairs: list[Pair]) -> list[Pair]:
     """The steps of the order: pairs of a stronger and a weaker chip with no chip in between.
 
-    A chip stands in between only if it was compared on as many tests as the two were.
+    A chip is in between only if it was compared on as many tests as the two were.
     """
     below: dict[tuple[int, int], Pair] = {}
     for pair in pairs:

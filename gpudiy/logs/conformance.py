@@ -84,7 +84,7 @@ class Conformance:
     model: str
     judged: tuple[ConformanceRow, ...]
     findings: tuple[Breach, ...]
-    apart: Counter[str]  # records that are no evidence, or cannot be judged, by reason
+    apart: Counter[str]  # records that are not evidence, or cannot be judged, by reason
     clashes: tuple[str, ...]
     problems: tuple[LogProblem, ...] = ()
 

@@ -1,4 +1,4 @@
-"""CSV of counts: a row a record, or, as papers print them, a row a test and a column a chip or an incantation."""
+"""CSV of counts: one row per record, or, as in papers, one row per test and one column per chip or incantation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpudiy.logs.record import Record, options_of_column
 
 ITERATIONS = 100_000  # what papers count in
 ALIASES = {"observed": "positive", "runs": "iterations", "name": "test"}
-ABOUT_TEST = ("placement", "threads", "memory", "config", "variant")  # what tells two rows of one test apart
+ABOUT_TEST = ("placement", "threads", "memory", "config", "variant")  # what distinguishes two rows of one test
 ABOUT_SOURCE = ("source", "where", "table", "figure")
 INCANTATION = re.compile(r"c([1-9]|1[0-6])")
 ARCHITECTURE = re.compile(r"(Tesla|Fermi|Kepler|Maxwell|Pascal|Volta|Turing|Ampere|Hopper)_(.+)")
@@ -40,12 +40,12 @@ def looks_like_counts(header: Sequence[str]) -> bool:
 
 
 def read_counts(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
-    """The records of a CSV file, and each cell that is no count."""
+    """The records of a CSV file, and each cell that is not a count."""
     return _Counts(path, csv.DictReader(io.StringIO(text), strict=False)).read()
 
 
 def chip_name(column: str) -> tuple[str, str]:
-    """Chip and architecture that a column stands for: `Kepler_GTXTitan` is a GTX Titan, a Kepler."""
+    """Chip and architecture that a column means: `Kepler_GTXTitan` is a GTX Titan, a Kepler."""
     known = ARCHITECTURE.fullmatch(column)
     name, architecture = (known[2], known[1]) if known else (column, "")
     return WORD_BREAK.sub(" ", name), architecture
@@ -71,7 +71,7 @@ class _Counts:
         known = (*NAMES, *ABOUT_TEST, *ABOUT_SOURCE)
         self.counted = [name for name in self.names if name not in known]
         if len(set(self.names)) < len(self.names):
-            raise LogError("a column stands twice in this CSV", path=path, line=1)
+            raise LogError("this CSV has two columns of the same name", path=path, line=1)
         if "positive" not in self.names and not self.counted:
             raise LogError("this CSV has no column of counts: `positive`, or one for each chip", path=path, line=1)
 
@@ -91,7 +91,7 @@ class _Counts:
         return columns, self.problems
 
     def _long(self, row: dict[str, str], line: int) -> None:
-        """A row a record."""
+        """One row per record."""
         options = tuple((name, row[name]) for name in self.counted if row[name]) + _options(row.get("options", ""))
         counts = {name: self._count(row, name, line) for name in ("positive", "negative", "iterations") if name in row}
         if any(count == -1 for count in counts.values()):
@@ -107,7 +107,7 @@ class _Counts:
         self._add(row, line, positive, iterations, row.get("chip", "").strip(), options, extra)
 
     def _wide(self, row: dict[str, str], line: int) -> None:
-        """A row a test: a column is a chip, or, where the row names its chip, an incantation."""
+        """One row per test: a column is a chip, or, where the row names its chip, an incantation."""
         for name in self.counted:
             count = self._count(row, name, line)
             if count is None or count == -1:
@@ -161,7 +161,7 @@ class _Counts:
             return None
         if text.isdecimal() and len(text) <= MOST_DIGITS:
             return int(text)
-        wrong = "nothing is counted below 0" if re.fullmatch(r"-\d+", text) else "this is no count"
+        wrong = "nothing is counted below 0" if re.fullmatch(r"-\d+", text) else "this is not a count"
         self._problem(line, f"{name} is {row[name]!r}: {wrong}", row["test"])
         return -1
 

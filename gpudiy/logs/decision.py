@@ -72,7 +72,7 @@ def count_sightings(record: Record) -> int:
 
 
 def _failure(record: Record, sightings: int) -> str:
-    """Why the run is no evidence, if it is none."""
+    """Why the run is not evidence; empty where it is."""
     if record.ending not in EVIDENCE:
         seen = f"; {sightings:,} sightings before that do not count" if sightings else ""
         return f"{record.ending}{': ' if record.reason else ''}{record.reason}{seen}"

@@ -86,19 +86,21 @@ def sightings_by_record(columns: Columns) -> list[int]:
 
 
 def set_apart(columns: Columns) -> dict[int, str]:
-    """The records that are no evidence, and why."""
+    """The records that are not evidence, and why."""
     why: dict[int, str] = {}
     if _all_sound(columns):
         return why
-    told = zip(columns["ending"], columns["optcheck"], columns["iterations"], columns["meetings"], strict=True)
-    for place, (ending, optcheck, iterations, meetings) in enumerate(told):
+    columns_to_check = zip(
+        columns["ending"], columns["optcheck"], columns["iterations"], columns["meetings"], strict=True
+    )
+    for place, (ending, optcheck, iterations, meetings) in enumerate(columns_to_check):
         if ending not in EVIDENCE:
             why[place] = f"{FAILED}: {ending}"
         elif optcheck not in ("", UNCHANGED):
             why[place] = f"{OPTIMISED}: optcheck says {optcheck}"
         elif iterations < 1:
             why[place] = f"{DEAD}: no iteration was done"
-        elif meetings is not None:  # the record tells of its liveness
+        elif meetings is not None:  # the record has counters of liveness
             sighting, reason = sighting_of(columns.record(place))
             if not sighting.is_evidence:
                 why[place] = f"{DEAD}: {reason}"
@@ -106,7 +108,7 @@ def set_apart(columns: Columns) -> dict[int, str]:
 
 
 def _all_sound(columns: Columns) -> bool:
-    """Whether there is nothing to look at: every run ended well, was not changed, and tells nothing of its liveness."""
+    """Whether there is nothing to look at: every run ended well, was not changed, and has no counters of liveness."""
     return (
         set(columns["ending"]) <= set(EVIDENCE)
         and set(columns["optcheck"]) <= {"", UNCHANGED}

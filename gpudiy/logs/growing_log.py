@@ -33,7 +33,7 @@ class GrowingLog:
         self.format = format
         self._file = file
         self._done = done
-        self._fresh = fresh  # nothing is written yet: what stood there before stays until something is
+        self._fresh = fresh  # nothing is written yet: the old content stays until something is
 
     @staticmethod
     def open(

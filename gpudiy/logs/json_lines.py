@@ -1,4 +1,4 @@
-"""Records as JSON Lines: an object a line, with the names of `Record`, without what is empty."""
+"""Records as JSON Lines: one object per line, with the names of `Record`, without what is empty."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def read_json_lines(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
             problems.append(LogProblem(path, number, _wrong(error), line[:200]))
             continue
         if line in seen:
-            message = f"this record stands here twice: first on line {seen[line]}"
+            message = f"this record is here twice: first on line {seen[line]}"
             problems.append(LogProblem(path, number, message, line[:200], record.test))
             continue
         seen[line] = number
@@ -65,7 +65,7 @@ def read_json_lines(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
 
 
 def record_of_json(found: object) -> Record:
-    """The record an object stands for; raises `ValueError` for an object that is none."""
+    """The record of an object; raises `ValueError` for an object that is not a record."""
     if not isinstance(found, dict):
         raise ValueError("a record is an object")
     unknown = [name for name in found if name not in KNOWN]
@@ -83,51 +83,51 @@ def record_of_json(found: object) -> Record:
 
 def _value(name: str, value: Any) -> Any:
     if name in TEXTS:
-        return _typed(name, value, str)
+        return _expect_type(name, value, str)
     if name in COUNTS:
         return _count(name, value)
     if name == "histogram":
-        return tuple(_outcome(entry) for entry in _typed(name, value, list))
+        return tuple(_outcome(entry) for entry in _expect_type(name, value, list))
     if name in PAIRS:
-        pairs = value.items() if isinstance(value, dict) else _typed(name, value, list)
+        pairs = value.items() if isinstance(value, dict) else _expect_type(name, value, list)
         return tuple((str(key), str(entry)) for key, entry in pairs)
     if name == "ending":
-        return Ending(_typed(name, value, str))
+        return Ending(_expect_type(name, value, str))
     if name == "liveness":
-        given = _typed(name, value, dict)
+        given = _expect_type(name, value, dict)
         return Liveness(**{key: _count(key, given[key]) for key in LIVENESS if key in given})
     if name == "seed":
-        if not -(1 << 63) <= _typed(name, value, int) < 1 << 63:
+        if not -(1 << 63) <= _expect_type(name, value, int) < 1 << 63:
             raise ValueError(f"seed is {value}, and has no more than 64 bits")
         return value
     if name == "seconds":
-        return float(_typed(name, value, (int, float)))
-    return _typed(name, value, bool)
+        return float(_expect_type(name, value, (int, float)))
+    return _expect_type(name, value, bool)
 
 
 def _outcome(entry: Any) -> OutcomeCount:
-    given = _typed("histogram", entry, dict)
-    outcome = _typed("outcome", given.get("outcome"), str)
+    given = _expect_type("histogram", entry, dict)
+    outcome = _expect_type("outcome", given.get("outcome"), str)
     return OutcomeCount(outcome, _count("count", given.get("count")), given.get("weak") is True)
 
 
 def _count(name: str, value: Any) -> int:
-    number: int = _typed(name, value, int)
+    number: int = _expect_type(name, value, int)
     if number < 0:
         raise ValueError(f"{name} is {number}, and nothing is counted below 0")
     if number > MOST:
-        raise ValueError(f"{name} is {number}, and nobody counts so far")
+        raise ValueError(f"{name} is {number}, more than any run can count")
     return number
 
 
-def _typed(name: str, value: Any, wanted: Any) -> Any:
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+def _expect_type(name: str, value: Any, expected: Any) -> Any:
+    if not isinstance(value, expected) or (isinstance(value, bool) and expected is not bool):
         raise ValueError(f"{name} must not be {json.dumps(value)[:40]}")
     return value
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> object:
-    """An object, unless a name stands there twice."""
+    """An object, unless a name is there twice."""
     listed = list(pairs)
     unique = dict(listed)
     return unique if len(unique) == len(listed) else listed
@@ -136,4 +136,4 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> object:
 def _wrong(error: Exception) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"this is not JSON: {error.msg} at column {error.colno}; the line may be cut"
-    return str(error) or "this is no record"
+    return str(error) or "this is not a record"

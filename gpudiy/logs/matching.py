@@ -39,10 +39,10 @@ def match_tests(columns: Columns) -> Matching:
     by_name: dict[str, dict[Signature, list[int]]] = {}
     for (name, hash, tool, text), places in kinds.items():
         by_name.setdefault(name, {}).setdefault(_signature(hash, tool, text), []).extend(places)
-    return _numbered(by_name, columns)
+    return _number_tests(by_name, columns)
 
 
-def _numbered(by_name: dict[str, dict[Signature, list[int]]], columns: Columns) -> Matching:
+def _number_tests(by_name: dict[str, dict[Signature, list[int]]], columns: Columns) -> Matching:
     tests = [-1] * len(columns)
     names: list[str] = []
     clashes: list[str] = []
@@ -77,7 +77,7 @@ def normal_text(text: str) -> str:
 
 def _parts(groups: dict[Signature, list[int]], columns: Columns) -> list[tuple[Signature, list[int]]]:
     """The records of one name, by test. What says nothing of its test, or in other words, goes with the name."""
-    told: dict[Signature, list[int]] = defaultdict(list)
+    described: dict[Signature, list[int]] = defaultdict(list)
     silent: list[int] = []
     for signature, places in groups.items():
         if not signature[1]:
@@ -85,14 +85,14 @@ def _parts(groups: dict[Signature, list[int]], columns: Columns) -> list[tuple[S
             continue
         kind, _ = signature
         content = _content(columns["text"][places[0]]) if kind != HASH and columns["text"][places[0]] else ""
-        told[(HASH, content) if content else signature] += places
+        described[(HASH, content) if content else signature] += places
     by_kind: dict[str, int] = defaultdict(int)
-    for kind, _ in told:
+    for kind, _ in described:
         by_kind[kind] += 1
     if all(number == 1 for number in by_kind.values()):  # one test in each kind of words: nothing speaks against one
-        first = next(iter(told), (TEXT, ""))
-        return [(first, sorted([*silent, *(place for places in told.values() for place in places)]))]
-    parts = list(told.items())
+        first = next(iter(described), (TEXT, ""))
+        return [(first, sorted([*silent, *(place for places in described.values() for place in places)]))]
+    parts = list(described.items())
     return [*parts, ((TEXT, ""), silent)] if silent else parts
 
 

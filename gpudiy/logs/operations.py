@@ -49,7 +49,7 @@ def sort_records(records: Records, order: str = "test") -> list[Record]:
 
 
 def sum_records(records: Records, by_incantation: bool = False) -> list[Record]:
-    """One record for each test and chip; histograms are added up. What is no evidence is left out."""
+    """One record for each test and chip; histograms are added up. What is not evidence is left out."""
     return [_sum(group) for group in group_records(records, by_incantation).values()]
 
 
@@ -270,19 +270,19 @@ def _add_liveness(alive: list[Liveness]) -> Liveness:
     )
 
 
-def _share(count: int, total: int, wanted: int) -> int:
-    scaled = round(count * wanted / total)
-    return min(max(scaled, int(count > 0)), wanted - int(count < total))
+def _share(count: int, total: int, goal: int) -> int:
+    scaled = round(count * goal / total)
+    return min(max(scaled, int(count > 0)), goal - int(count < total))
 
 
-def _shares(entries: Sequence[OutcomeCount], wanted: int) -> dict[str, int]:
-    """Counts in proportion that sum to what is wanted: the largest remainders are rounded up, nothing to 0."""
+def _shares(entries: Sequence[OutcomeCount], goal: int) -> dict[str, int]:
+    """Counts in proportion that have this sum: the largest remainders are rounded up, nothing to 0."""
     total = sum(entry.count for entry in entries)
     if not total:
         return {entry.outcome: 0 for entry in entries}
-    exact = {entry.outcome: entry.count * wanted / total for entry in entries}
+    exact = {entry.outcome: entry.count * goal / total for entry in entries}
     shares = {outcome: max(int(share), int(share > 0)) for outcome, share in exact.items()}
-    missing = wanted - sum(shares.values())
+    missing = goal - sum(shares.values())
     by_remainder = sorted(exact, key=lambda outcome: exact[outcome] - shares[outcome], reverse=True)
     for outcome in by_remainder[: max(0, missing)]:
         shares[outcome] += 1

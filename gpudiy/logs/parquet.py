@@ -49,12 +49,12 @@ def read_parquet_table(path: str, without: tuple[str, ...] = ()) -> pyarrow.Tabl
     try:
         known = set(pa.parquet.read_schema(path).names)
         if "test" not in known:
-            raise LogError("this Parquet file has no column `test`: it is no log", path=path)
-        wanted = [column.name for column in KEPT if column.name in known and column.name not in without]
-        categories = [column.name for column in SCHEMA if column.kind == "category" and column.name in wanted]
-        return pa.parquet.read_table(path, columns=wanted, read_dictionary=categories, partitioning=None)
+            raise LogError("this Parquet file has no column `test`: it is not a log", path=path)
+        names = [column.name for column in KEPT if column.name in known and column.name not in without]
+        categories = [column.name for column in SCHEMA if column.kind == "category" and column.name in names]
+        return pa.parquet.read_table(path, columns=names, read_dictionary=categories, partitioning=None)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise LogError(f"this is no whole Parquet file: {str(error).splitlines()[0]}", path=path) from None
+        raise LogError(f"this is not a whole Parquet file: {str(error).splitlines()[0]}", path=path) from None
 
 
 def read_parquet(path: str, without: tuple[str, ...] = ()) -> Columns:

@@ -86,7 +86,7 @@ class Record:
     histogram: tuple[OutcomeCount, ...] = ()
     positive: int = 0
     negative: int = 0
-    optcheck: str = ""  # a verdict of optcheck; "" where there is no SASS to check
+    optcheck: str = ""  # the finding of optcheck; "" where there is no SASS to check
     optcheck_text: str = ""
     assembler: str = ""  # what the log prints as the assembler that was made from the test
     liveness: Liveness | None = None
@@ -97,7 +97,7 @@ class Record:
     tool: str = ""  # what made the record, with its version
     source: str = ""  # where published counts come from, or the file and line of a log
     device_info: tuple[tuple[str, str], ...] = ()  # what else the device said of itself, by name
-    notes: str = ""  # lines of a log that nobody knows, kept as they are
+    notes: str = ""  # lines of a log that the reader does not know, kept as they are
 
 
 def switches_of(options: Iterable[tuple[str, str]]) -> Mapping[str, bool]:
@@ -127,7 +127,7 @@ def incantation_column(options: Iterable[tuple[str, str]]) -> int | None:
 
 
 def options_of_column(column: int) -> tuple[tuple[str, str], ...]:
-    """The options that a column of the published table stands for."""
+    """The options that a column of the published table means."""
     names = ("memory_stress", "bank_conflicts", "synchronisation", "randomisation")
     bits = ((column - 1) >> shift & 1 for shift in (3, 2, 1, 0))
     return tuple((name, "true" if bit else "false") for name, bit in zip(names, bits, strict=True))

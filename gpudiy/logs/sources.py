@@ -43,7 +43,7 @@ def find_logs(paths: Iterable[str | Path]) -> Iterator[str]:
 def is_parquet(path: str) -> bool:
     if path == STANDARD_INPUT:
         return False
-    with _opened(path) as file:
+    with _open_file(path) as file:
         return file.read(len(PARQUET)) == PARQUET
 
 
@@ -51,12 +51,12 @@ def load_text(path: str) -> tuple[str, list[LogProblem]]:
     """The text of a file, unpacked; a damaged archive gives what could be unpacked, and the problem."""
     problems: list[LogProblem] = []
     name = "<stdin>" if path == STANDARD_INPUT else path
-    with _opened(path) as file:
+    with _open_file(path) as file:
         try:
-            data = _bounded(_unpacked(file, name, problems), name)
+            data = _join_blocks(_unpack(file, name, problems), name)
         except OSError as error:
             raise LogError(f"cannot be read: {error.strerror or error}", path=name) from None
-    return _decoded(data), problems
+    return _decode(data), problems
 
 
 def _in_directory(path: str) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _exists(path: str) -> bool:
         raise LogError(f"cannot be read: {error.strerror}", path=path) from None
 
 
-def _opened(path: str) -> BinaryIO:
+def _open_file(path: str) -> BinaryIO:
     if path == STANDARD_INPUT:
         if sys.stdin is None:
             raise LogError("standard input is closed", path="<stdin>")
@@ -85,7 +85,7 @@ def _opened(path: str) -> BinaryIO:
         raise LogError(f"cannot be read: {error.strerror}", path=path) from None
 
 
-def _unpacked(file: BinaryIO, path: str, problems: list[LogProblem]) -> Iterator[bytes]:
+def _unpack(file: BinaryIO, path: str, problems: list[LogProblem]) -> Iterator[bytes]:
     first = file.read(BLOCK)
     if not first.startswith(GZIP):
         while first:
@@ -114,7 +114,7 @@ def _unpacked(file: BinaryIO, path: str, problems: list[LogProblem]) -> Iterator
         problems.append(LogProblem(path, lines + 1, f"the gzip data ends in the middle, after byte {read:,}"))
 
 
-def _bounded(blocks: Iterator[bytes], path: str) -> bytes:
+def _join_blocks(blocks: Iterator[bytes], path: str) -> bytes:
     """All blocks joined; a line without end is refused before it fills the memory."""
     parts: list[bytes] = []
     since = 0  # bytes since the last line end
@@ -129,6 +129,6 @@ def _bounded(blocks: Iterator[bytes], path: str) -> bytes:
     return b"".join(parts)
 
 
-def _decoded(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     text = data.decode("utf-8-sig", errors="replace")
     return text.replace("\r\n", "\n") if "\r" in text else text

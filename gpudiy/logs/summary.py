@@ -19,7 +19,7 @@ NEEDED = ("test", "chip", "condition", "iterations", "positive", "negative", "en
 
 @dataclass(frozen=True, slots=True)
 class ChipSummary:
-    """What the records of a chip say together; `apart` are those that are no evidence."""
+    """What the records of a chip say together; `apart` are those that are not evidence."""
 
     chip: str
     records: int

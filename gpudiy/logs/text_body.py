@@ -180,7 +180,7 @@ class _Lines:
     def _rest(self, found: _Found) -> None:
         """The lines after the histogram, as long as they belong to the result."""
         while (line := self._line()) is not None:
-            known = self._known(found, line)
+            known = self._read_known_line(found, line)
             if not known:
                 if line or found.observation or found.seconds is not None or found.fatal is not None:
                     return
@@ -188,7 +188,7 @@ class _Lines:
                     return
             self._next()
 
-    def _known(self, found: _Found, line: str) -> bool:
+    def _read_known_line(self, found: _Found, line: str) -> bool:
         if positive := POSITIVE.fullmatch(line):
             found.witnesses = int(positive[1]), int(positive[2])
         elif observed := OBSERVATION.fullmatch(line):

@@ -107,7 +107,7 @@ class _Reader:
         try:
             row, stop = exact or read_lines(self.text, start, end)
         except Damage as damage:
-            self._damaged(line, damage, start)
+            self._report_damage(line, damage, start)
             return self._last(split_surroundings(self.text[start:end])[1], start)
         row["file"], row["line"] = self.path, line
         if preamble is not None and preamble[1]:
@@ -115,7 +115,7 @@ class _Reader:
         trailer_text, following = self._trailer(stop, end)
         key = (self.text[start:stop], trailer_text, preamble[1] if preamble else "")
         if key in self.seen:
-            message = f"this record stands here twice: first on line {self.seen[key]}"
+            message = f"this record is here twice: first on line {self.seen[key]}"
             self.problems.append(LogProblem(self.path, line, message, test=row["test"]))
         else:
             self.seen[key] = line
@@ -196,7 +196,7 @@ class _Reader:
             return
         self.rows.append(row)
 
-    def _damaged(self, line: int, damage: Damage, start: int) -> None:
+    def _report_damage(self, line: int, damage: Damage, start: int) -> None:
         place = self._line_of(max(start, min(damage.offset, len(self.text) - 1)))
         source = self.text[self.text.rfind("\n", 0, damage.offset) + 1 : damage.offset + 200].split("\n")[0]
         name = START.match(self.text, start)
@@ -206,7 +206,7 @@ class _Reader:
         self._forget_run()
 
     def _forget_run(self) -> None:
-        """After a damage nobody knows whether what follows belongs to the same run on the same device."""
+        """After a damage it is not known whether what follows belongs to the same run on the same device."""
         self.without_device.clear()
         self.without_parameters.clear()
 

@@ -1,4 +1,4 @@
-"""What stands around the results in a text log: the test and optcheck's output before, device and parameters after."""
+"""What is around the results in a text log: the test and optcheck's output before, device and parameters after."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Trailer:
 
 
 def split_surroundings(text: str) -> tuple[str, list[tuple[int, str]]]:
-    """What stands between two results: the trailer of the first, then the preambles, with their offsets."""
+    """What is between two results: the trailer of the first, then the preambles, with their offsets."""
     starts: list[int] = []
     covered = 0
     for place in _lines_starting(text, PREAMBLE_WORDS):
@@ -90,7 +90,7 @@ def read_preamble(text: str) -> Preamble:
 
 
 def failure_in(text: str) -> str:
-    """The line of a preamble that tells why there is no result."""
+    """The line of a preamble that says why there is no result."""
     failed = FAILURE.search(text)
     return failed[0].strip() if failed else ""
 

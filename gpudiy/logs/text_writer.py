@@ -25,7 +25,9 @@ def print_text(record: Record) -> str:
         file = dict(record.options).get(LITMUS_FILE, f"{_line(record.test)}.litmus")
         title = f"% Results for {file} %"
         rule = "%" * len(title)
-        parts.append(f"{rule}\n{title}\n{rule}\n{_ended(record.text)}Generated assembler\n{_ended(record.assembler)}\n")
+        parts.append(
+            f"{rule}\n{title}\n{rule}\n{_end_line(record.text)}Generated assembler\n{_end_line(record.assembler)}\n"
+        )
     parts += [_optcheck(record), _body(record), _surroundings(record)]
     return "".join(parts)
 
@@ -40,7 +42,7 @@ def observation_word(positive: int, negative: int) -> str:
     return "Sometimes" if negative else "Always"
 
 
-def validated(condition: str, positive: int, negative: int) -> bool:
+def is_validated(condition: str, positive: int, negative: int) -> bool:
     """Whether what the test claims is what was seen."""
     kind = kind_of(condition)
     if kind == "Required":
@@ -49,7 +51,7 @@ def validated(condition: str, positive: int, negative: int) -> bool:
 
 
 def _optcheck(record: Record) -> str:
-    text = _ended(record.optcheck_text)
+    text = _end_line(record.optcheck_text)
     original = OPTCHECK_START.match(text) and record.optcheck in ("unchanged", "optimised", "error")
     return text if original or not record.optcheck + text else f"Optcheck: {record.optcheck}\n{text}"
 
@@ -61,7 +63,7 @@ def _body(record: Record) -> str:
         reason = f": {_line(record.reason)}" if record.reason else ""
         condition = f"Condition {_line(record.condition)}\n" if record.condition else ""
         return f"{head}Fatal: {record.ending}{reason}\n{condition}{_hash(record)}{_time(record)}"
-    holds = validated(record.condition, record.positive, record.negative)
+    holds = is_validated(record.condition, record.positive, record.negative)
     condition = ""
     if record.condition:
         condition = f"Condition {_line(record.condition)} is {'' if holds else 'NOT '}validated\n"
@@ -125,7 +127,7 @@ def _parameters(record: Record) -> list[str]:
 
 
 def architecture_of(device_info: Iterable[tuple[str, str]]) -> str:
-    """The architecture that the compute capability of an Nvidia GPU tells."""
+    """The architecture that follows from the compute capability of an Nvidia GPU."""
     said = dict(device_info)
     major, minor = said.get("Major revision number", ""), said.get("Minor revision number", "")
     return f"sm_{major}{minor}" if major.isdecimal() and minor.isdecimal() else ""
@@ -152,5 +154,5 @@ def _line(text: str) -> str:
     return " ".join(text.split()) if "\n" in text or "\r" in text else text.strip()
 
 
-def _ended(text: str) -> str:
+def _end_line(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"

@@ -68,7 +68,7 @@ def log_text(columns: Columns, format: LogFormat) -> str:
     if format is LogFormat.CSV:
         return _csv_text(columns)
     if format is LogFormat.PARQUET:
-        raise LogError("Parquet is no text: give the name of a file to write")
+        raise LogError("Parquet is not text: give the name of a file to write")
     one = print_json_line if format is LogFormat.JSON_LINES else print_text
     return "".join(one(record) for record in columns.records())
 

@@ -150,7 +150,7 @@ def reads_swap(table: single_memory.Timetable, reads_in_order: bool) -> None:
     for one, other in single_memory._pairs(table.program):
         if one.may_meet(other) and one.writes and other.writes:
             table.order(table.issue(one), table.issue(other))
-            table.order(table.performed(one), table.performed(other))
+            table.order(table.time_performed(one), table.time_performed(other))
 
 
 def writes_swap(table: single_memory.Timetable, reads_in_order: bool) -> None:

@@ -17,7 +17,7 @@ from gpudiy.litmus import Test, content_hash, print_test, read_test
 from gpudiy.litmus.condition_text import condition_text
 from gpudiy.logs import Columns, load_log, write_log
 from gpudiy.logs.chips import chip_key
-from gpudiy.logs.comparison import Pair, Relation, compare_chips, strength_order, supported
+from gpudiy.logs.comparison import Pair, Relation, compare_chips, is_supported, strength_order
 from gpudiy.logs.conformance import Agreement, conform
 from gpudiy.logs.evidence import Count, gather
 from gpudiy.logs.histogram import make_histogram
@@ -78,7 +78,7 @@ def test_the_quick_bound_never_disagrees_with_the_exact_one(
     sightings: int, iterations: int, others: int, confidence: float
 ) -> None:
     exact = rate(sightings, iterations, confidence).low > zero_bound(others, confidence)
-    assert supported(Count(sightings, iterations), Count(0, others), confidence) == exact
+    assert is_supported(Count(sightings, iterations), Count(0, others), confidence) == exact
 
 
 def test_order_of_strength_leaves_out_what_follows() -> None:

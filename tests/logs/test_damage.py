@@ -160,7 +160,7 @@ def test_a_test_of_another_name_before_a_result_is_left_out(corpus: Path) -> Non
         ("hello\nworld\n", "this is not a log"),
         ("a,b\n1,2\n", "this is not a log"),
         ("test,chip\nmp,GTX 750\n", "no column of counts"),
-        ("test,test,positive\nmp,mp,1\n", "stands twice"),
+        ("test,test,positive\nmp,mp,1\n", "two columns of the same name"),
     ],
 )
 def test_what_is_no_log(text: str, message: str, tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_what_is_no_log(text: str, message: str, tmp_path: Path) -> None:
         ('{"test": "SB", "positive": 1, "negative": 1, "iterations": 3}', "are not 3 iterations"),
         ('{"test": "SB", "negative": 2, "iterations": 2, "histogram": [{"outcome": "x=1;", "count": 3}]}', "sum to 3"),
         ('{"test": "SB", "ending": "lost"}', "lost"),
-        ('{"test": "SB", "positive": ' + "9" * 30 + "}", "nobody counts so far"),
+        ('{"test": "SB", "positive": ' + "9" * 30 + "}", "more than any run can count"),
         ('{"test": "SB", "positive": ' + "9" * 5000 + "}", "digits"),
         ('{"test": "SB", "seed": 18446744073709551616}', "64 bits"),
         ("{" * 100_000, "no record|not JSON"),
@@ -249,7 +249,7 @@ def test_parquet_that_is_none(tmp_path: Path) -> None:
 
     cut = tmp_path / "cut.parquet"
     cut.write_bytes(b"PAR1 and no more")
-    with pytest.raises(LogError, match="no whole Parquet file"):
+    with pytest.raises(LogError, match="not a whole Parquet file"):
         load_log(cut)
     other = tmp_path / "other.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"name": ["x"]}), other)
@@ -289,7 +289,7 @@ def test_numbers_beyond_all_counting(digits: int, tmp_path: Path) -> None:
     assert len(problems) == 1
     csv = tmp_path / "log.csv"
     csv.write_text(f"test,positive\nmp,{many}\n")
-    assert "no count" in load_log(csv).problems[0].message
+    assert "not a count" in load_log(csv).problems[0].message
 
 
 def test_histograms_may_be_missing() -> None:

@@ -231,7 +231,7 @@ def test_bad_input_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         ([str(empty)], "empty"),
         ([str(tmp_path)], "empty"),
         ([THESIS, "-o", "table.xls"], "suffixes:"),
-        ([THESIS, "--kind", "incantations"], "no record here tells all four switches"),
+        ([THESIS, "--kind", "incantations"], "no record here says how all four switches"),
     ):
         assert main(["table", *words]) == 2, words
         assert message in capsys.readouterr().err

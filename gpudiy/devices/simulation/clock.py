@@ -56,7 +56,7 @@ class Clock:
         self.table = table
         self.profile = profile
         self.incantation = incantation
-        self.order = [table.moments[number] for number in table.sorted()]
+        self.order = [table.moments[number] for number in table.sort()]
         self.stress = _stress_level(incantation)
         self.slots = self._slots()
         self.paces = [self._pace(moment.stage, moment.event) for moment in table.moments]

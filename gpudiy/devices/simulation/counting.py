@@ -147,9 +147,9 @@ class _Telling:
             return moment.stage is MomentStage.ARRIVE
         if moment.stage is not MomentStage.ISSUE:
             return False
-        return event.kind is SimulatedEventKind.FENCE or (event.strong_read and self._acquired(event))
+        return event.kind is SimulatedEventKind.FENCE or (event.strong_read and self._may_synchronise(event))
 
-    def _acquired(self, read: SimulatedEvent) -> bool:
+    def _may_synchronise(self, read: SimulatedEvent) -> bool:
         """Whether the read may complete a synchronisation."""
         completes = any(
             event.acquires and (event is read or self.program.before(read, event)) for event in self.program.events

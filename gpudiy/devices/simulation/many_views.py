@@ -24,7 +24,7 @@ def many_views(program: SimulatedProgram) -> Timetable:
         if event.writes:
             for viewer in _viewers(program, event):
                 seen = table.add(MomentStage.SEEN, event, viewer)
-                table.order(table.performed(event) if event.strong else issue, seen)
+                table.order(table.time_performed(event) if event.strong else issue, seen)
     order_barriers(table)
     order_dependencies(table)
     order_same_location(table)
@@ -54,7 +54,7 @@ def order_same_location(table: Timetable) -> None:
             if one.writes or other.writes or one.strong:
                 table.order(table.issue(one), table.issue(other))
             if one.writes and other.writes:
-                table.order(table.performed(one), table.performed(other))
+                table.order(table.time_performed(one), table.time_performed(other))
 
 
 def order_synchronisation(table: Timetable) -> None:

@@ -52,7 +52,7 @@ class Timetable:
     def issue(self, event: SimulatedEvent) -> int:
         return self._numbers[MomentStage.ISSUE, event.number, -1]
 
-    def performed(self, event: SimulatedEvent) -> int:
+    def time_performed(self, event: SimulatedEvent) -> int:
         """When the event has happened for everybody: stores are late, all else happens when it is issued."""
         if event.kind is SimulatedEventKind.WRITE:
             return self._numbers[MomentStage.ARRIVE, event.number, -1]
@@ -64,7 +64,7 @@ class Timetable:
     def order(self, earlier: int, later: int) -> None:
         self.before[later].add(earlier)
 
-    def sorted(self) -> list[int]:
+    def sort(self) -> list[int]:
         """The moments so that each comes behind those it must come behind."""
         try:
             return list(TopologicalSorter(dict(enumerate(self.before))).static_order())
@@ -74,7 +74,7 @@ class Timetable:
     def ancestors(self) -> list[int]:
         """For each moment the set, as bits, of those that always come before it."""
         found = [0] * len(self.moments)
-        for number in self.sorted():
+        for number in self.sort():
             for earlier in self.before[number]:
                 found[number] |= found[earlier] | 1 << earlier
         return found
@@ -111,7 +111,7 @@ def order_barriers(table: Timetable) -> None:
             if event.kind is SimulatedEventKind.FENCE:
                 continue
             if program.before(event, barrier):
-                table.order(table.performed(event), table.issue(barrier))
+                table.order(table.time_performed(event), table.issue(barrier))
                 if event.waits:
                     table.order(table.left(event), table.issue(barrier))
             elif program.before(barrier, event) and barrier.waits:

@@ -113,6 +113,6 @@ def _waiting(program: SimulatedProgram) -> Iterator[str]:
             if isinstance(count, Immediate) and count.value - 1 > len(barriers_met_by(program, barrier)):
                 yield f"P{barrier.thread} waits at a barrier for {count.value} threads that never come together"
     try:
-        table.sorted()
+        table.sort()
     except NeverEnds as problem:
         yield str(problem)

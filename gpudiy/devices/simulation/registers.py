@@ -72,7 +72,7 @@ def run_to(program: SimulatedProgram, thread: int, goal: int, values: Mapping[in
             held[destination.name] = None if value is None else wrapped(value, instruction.access.type)
         else:
             assert isinstance(instruction, (Alu, SetPredicate))
-            held[destination.name] = _calculated(program, held, instruction)
+            held[destination.name] = _calculate(program, held, instruction)
     return Reached(held, index == goal)
 
 
@@ -93,7 +93,7 @@ def operand_value(program: SimulatedProgram, registers: Held, operand: Operand) 
     return registers[operand.name] if isinstance(operand, Register) else program.address(operand.name)
 
 
-def _calculated(program: SimulatedProgram, registers: Held, instruction: Alu | SetPredicate) -> int | None:
+def _calculate(program: SimulatedProgram, registers: Held, instruction: Alu | SetPredicate) -> int | None:
     numbers: list[int] = []
     for source in instruction.sources:
         value = operand_value(program, registers, source)

@@ -110,7 +110,7 @@ class Replay(ABC):
         elif moment.stage is MomentStage.ARRIVE:
             self._arrive(moment.event)
         else:
-            self._seen(moment.event, moment.viewer)
+            self._become_visible(moment.event, moment.viewer)
 
     @abstractmethod
     def _issue(self, event: SimulatedEvent, request: Request) -> None:
@@ -121,7 +121,7 @@ class Replay(ABC):
         """An access reaches the memory."""
 
     @abstractmethod
-    def _seen(self, event: SimulatedEvent, viewer: int) -> None:
+    def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         """A write becomes visible to a thread."""
 
     def _written(self, event: SimulatedEvent, request: Request, old: int) -> int | None:
@@ -138,9 +138,9 @@ class Replay(ABC):
         if request is not None:
             return request
         reached = run_to(self.program, event.thread, event.step, self.values)
-        return self._asked(event, reached)
+        return self._make_request(event, reached)
 
-    def _asked(self, event: SimulatedEvent, reached: Reached) -> Request | None:
+    def _make_request(self, event: SimulatedEvent, reached: Reached) -> Request | None:
         if not (reached.there and runs_here(event, reached.registers)):
             return None
         instruction = event.instruction
@@ -160,7 +160,7 @@ class Replay(ABC):
         if event.dependencies:
             return None
         try:
-            return self._asked(event, run_to(self.program, event.thread, event.step, {}))
+            return self._make_request(event, run_to(self.program, event.thread, event.step, {}))
         except NotKnownYet:
             return None
 
@@ -202,5 +202,5 @@ class SingleMemory(Replay):
             self.waiting[event.thread][location].remove((event.number, written))
             self.memory[location] = written
 
-    def _seen(self, event: SimulatedEvent, viewer: int) -> None:
+    def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         """All threads see one memory: there is nothing more to happen."""

@@ -36,7 +36,7 @@ def interleaving(program: SimulatedProgram) -> Timetable:
     """Each access happens at once, and after all that precede it."""
     table = single_memory(program, True)
     for one, other in _pairs(program):
-        table.order(table.performed(one), table.issue(other))
+        table.order(table.time_performed(one), table.issue(other))
     return table
 
 
@@ -54,12 +54,12 @@ def order_locations(table: Timetable, reads_in_order: bool) -> None:
         if one.writes or other.writes or reads_in_order:
             table.order(table.issue(one), table.issue(other))
         if one.writes and other.writes:
-            table.order(table.performed(one), table.performed(other))
+            table.order(table.time_performed(one), table.time_performed(other))
 
 
 def order_fences(table: Timetable) -> None:
     for one, other in fenced_pairs(table.program):
-        table.order(table.performed(one), table.performed(other))
+        table.order(table.time_performed(one), table.time_performed(other))
 
 
 def fenced_pairs(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
@@ -109,7 +109,7 @@ def _potential_order(
                 joined = program.before(one, other) and held
             if joined or _barrier_between(program, one, other):
                 follows[one.number] |= 1 << other.number
-    return _closed(follows)
+    return _close_transitively(follows)
 
 
 def _barrier_between(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> bool:
@@ -121,7 +121,7 @@ def _barrier_between(program: SimulatedProgram, one: SimulatedEvent, other: Simu
     )
 
 
-def _closed(follows: list[int]) -> list[int]:
+def _close_transitively(follows: list[int]) -> list[int]:
     for middle in range(len(follows)):
         reached = follows[middle]
         for number, known in enumerate(follows):

@@ -115,7 +115,7 @@ class ManyViews(Replay):
         elif event.number in self.location:
             self._to_l2(event.number)
 
-    def _seen(self, event: SimulatedEvent, viewer: int) -> None:
+    def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         self.now += 1
         if event.number in self.location:
             self.view[viewer] |= 1 << event.number

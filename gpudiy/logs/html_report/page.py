@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpudiy.logs.html_report.payload import packed
+from gpudiy.logs.html_report.payload import pack_data
 from gpudiy.logs.tables.heat import css
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -21,7 +21,7 @@ def page_text(data: dict[str, object], title: str) -> str:
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
     scripts = [(TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
     return environment.get_template("report.html").render(
-        title=title, style=f"{style}\n{css()}", script="\n".join(scripts), data=packed(data)
+        title=title, style=f"{style}\n{css()}", script="\n".join(scripts), data=pack_data(data)
     )
 
 

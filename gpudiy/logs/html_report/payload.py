@@ -26,13 +26,13 @@ SHOWN_SOURCES = 20  # of a cell
 
 @dataclass(slots=True)
 class _Texts:
-    """Texts that are said once and pointed at."""
+    """Texts that are stored once and referred to by position."""
 
     texts: list[str] = field(default_factory=list)
     places: dict[str, int] = field(default_factory=dict)
 
     def place(self, text: str) -> int:
-        """Where the text stands; -1 for none."""
+        """The position of the text; -1 for no text."""
         if not text:
             return -1
         if text not in self.places:
@@ -49,7 +49,7 @@ def payload(
     models: Sequence[str],
     asked_pictures: int,
 ) -> dict[str, object]:
-    """All a page shows, as JSON can hold it. Cells stand test by test, a chip after the other."""
+    """All a page shows, as JSON can hold it. Cells come test by test, and for each test chip by chip."""
     texts = _Texts()
     judged = [verdicts.get(test, ModelVerdicts(NO_TEXT * len(models))) for test in tests]
     return {
@@ -73,7 +73,7 @@ def payload(
     }
 
 
-def packed(data: dict[str, object]) -> str:
+def pack_data(data: dict[str, object]) -> str:
     """JSON, compressed, in letters that mean nothing to HTML."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 9, mtime=0)).decode("ascii")
@@ -128,7 +128,7 @@ def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], text
 
 
 def _incantations(found: Observations, tests: Sequence[str], chips: Sequence[str]) -> list[list[int]]:
-    """Test, chip, switches, sightings, iterations, heat of every tally that tells its incantation."""
+    """Test, chip, switches, sightings, iterations, heat of every tally whose incantation is known."""
     rows, columns = ({name: place for place, name in enumerate(names)} for names in (tests, chips))
     return [
         [rows[test], columns[chip], number, tally.sightings, tally.iterations, step_of(heat_of(tally.rate or 0.0))]

@@ -33,7 +33,7 @@ def write_plots(found: Observations, tests: Sequence[str], chips: Sequence[str],
     folder.mkdir(parents=True, exist_ok=True)
     files: list[Path] = []
     with matplotlib.rc_context({"svg.hashsalt": "gpudiy", "font.size": 9, "text.color": INK, "axes.edgecolor": QUIET}):
-        files += _saved(_heat_map(found, tests, chips), folder / "heat-map")
+        files += _save_figure(_heat_map(found, tests, chips), folder / "heat-map")
         panels = [
             (test, chip)
             for chip in chips
@@ -41,7 +41,7 @@ def write_plots(found: Observations, tests: Sequence[str], chips: Sequence[str],
             if any((test, chip, n) in found.incantations for n in range(16))
         ]
         if panels:
-            files += _saved(_incantations(found, panels[:MOST_PANELS]), folder / "incantations")
+            files += _save_figure(_incantations(found, panels[:MOST_PANELS]), folder / "incantations")
     return files
 
 
@@ -116,7 +116,7 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def _saved(figure: Figure, stem: Path) -> list[Path]:
+def _save_figure(figure: Figure, stem: Path) -> list[Path]:
     files = []
     for suffix in SUFFIXES:
         path = stem.with_suffix(suffix)

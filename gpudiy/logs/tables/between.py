@@ -1,4 +1,4 @@
-"""What stands between the accesses of a test's threads: fences and dependencies, in the words of test names."""
+"""What is between the accesses of a test's threads: fences and dependencies, in the words of test names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Between:
 
 
 def between(test: Test) -> Between | None:
-    """Where a test stands, by its instructions; None if no thread has two accesses."""
+    """The place of a test in a grid, by its instructions; None if no thread has two accesses."""
     threads = [_accesses(thread) for thread in test.threads]
     words = tuple(_word(thread) for thread in test.threads if len(_accesses(thread)) > 1)
     if not words:
@@ -50,7 +50,7 @@ def between(test: Test) -> Between | None:
 
 
 def between_of_name(name: str) -> Between | None:
-    """Where a test stands by its name alone, such as `MP+membar.gl+addr-p0:p1`."""
+    """The place of a test in a grid, by its name alone, such as `MP+membar.gl+addr-p0:p1`."""
     place = re.search(r"-p0[\w:]*(?:-[xyzvw]\w*)?$", name)
     stem = name[: place.start()] if place else name
     found = re.match(rf"({CLASSIC_BASE})((?:\+[^+]+)*)$", stem)

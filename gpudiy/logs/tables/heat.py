@@ -1,4 +1,4 @@
-"""The heat scale: lightness alone tells the order, so that it is read without telling hues apart, and in print."""
+"""The heat scale: lightness alone gives the order, so that it can be read in print and without seeing hues."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def step_of(heat: float) -> int:
 
 def colour(step: int, dark: bool = False) -> tuple[str, str]:
     """Background and ink of a step from 1 on."""
-    background = _mixed(DARK if dark else LIGHT, (step - 1) / (STEPS - 1))
+    background = _mix_colours(DARK if dark else LIGHT, (step - 1) / (STEPS - 1))
     return background, INK_ON_LIGHT if _luminance(background) > 0.184 else INK_ON_DARK
 
 
@@ -35,7 +35,7 @@ def _rule(root: str, step: int, dark: bool) -> str:
     return f"{root} .h{step} {{ background: {background}; color: {ink}; }}"
 
 
-def _mixed(scale: tuple[str, ...], place: float) -> str:
+def _mix_colours(scale: tuple[str, ...], place: float) -> str:
     at = min(place * (len(scale) - 1), len(scale) - 1 - 1e-9)
     low, share = int(at), at - int(at)
     pairs = zip(_channels(scale[low]), _channels(scale[low + 1]), strict=True)

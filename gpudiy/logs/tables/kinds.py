@@ -84,7 +84,7 @@ def make_tables(
         case TableKind.INCANTATIONS:
             incantations = incantation_table(found, shown_tests, shown_chips, absolute)
             if not incantations.rows:
-                raise LogError("no record here tells all four switches of its incantation")
+                raise LogError("no record here says how all four switches of its incantation were set")
             return Tables([incantations])
 
 
@@ -97,7 +97,7 @@ def flat_table(found: Observations, tests: Sequence[str], chips: Sequence[str], 
 
 
 def grid_tables(found: Observations, tests: Sequence[str], chips: Sequence[str], absolute: bool = False) -> list[Table]:
-    """For each shape: what stands in the first thread down, in the other threads across, for each chip."""
+    """For each shape and chip: what is between the accesses, of the first thread down, of the others across."""
     shapes: dict[str, dict[tuple[str, str], str]] = {}
     for test in tests:
         place = _place(found, test)

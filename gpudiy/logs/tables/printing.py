@@ -124,7 +124,7 @@ def json_text(tables: Sequence[Table]) -> str:
             cells = {
                 column: {
                     "text": cell.text,
-                    "number": _rounded(cell.number),
+                    "number": _round(cell.number),
                     "verdict": cell.sighting,
                     "counts": cell.title,
                 }
@@ -136,7 +136,7 @@ def json_text(tables: Sequence[Table]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _rounded(number: float | None) -> float | None:
+def _round(number: float | None) -> float | None:
     return None if number is None else round(number, 6)
 
 

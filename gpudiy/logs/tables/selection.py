@@ -44,7 +44,7 @@ def selected_tests(
     """The tests that patterns choose, in order; with `weak_only` those observed on one of the chips."""
     tests = select(found.tests, patterns, "test")
     if weak_only:
-        tests = [test for test in tests if any(_observed(found, test, chip) for chip in chips)]
+        tests = [test for test in tests if any(_was_observed(found, test, chip) for chip in chips)]
     if order is RowOrder.NAME:
         return sorted(tests, key=natural)
     if order is RowOrder.RATE:
@@ -60,7 +60,7 @@ def selected_chips(found: Observations, patterns: Sequence[str]) -> list[str]:
     return chips if patterns else list(found.chips)
 
 
-def _observed(found: Observations, test: str, chip: str) -> bool:
+def _was_observed(found: Observations, test: str, chip: str) -> bool:
     tally = found.tallies.get((test, chip))
     return tally is not None and tally.sighting is Sighting.OBSERVED
 

@@ -37,7 +37,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`corner` heads the labels of the rows; `groups`, where there are any, stand over runs of columns."""
+    """`corner` heads the labels of the rows; `groups`, where there are any, are headings over several columns."""
 
     title: str
     corner: tuple[str, ...]

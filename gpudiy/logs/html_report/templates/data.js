@@ -95,7 +95,7 @@ class Report {
     return this.chips.flatMap((_, chip) => this.breaks(test, chip, model) ? [chip] : []);
   }
 
-  verdictTold(test, model) {
+  describeVerdict(test, model) {
     const letter = this.verdicts[test][model];
     const word = VERDICT_WORDS[letter.toLowerCase()];
     return letter === letter.toLowerCase() ? word : `${word}, though it does not speak of such tests`;
@@ -108,7 +108,7 @@ class Report {
   }
 
   /** What a cell says, in a sentence. */
-  told(cell) {
+  describeCell(cell) {
     const state = this.state[cell];
     if (state === OBSERVED) {
       return `${grouped(this.k[cell])} of ${grouped(this.n[cell])}, ${interval(this.ends(cell))} per 100k`;

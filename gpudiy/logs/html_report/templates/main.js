@@ -26,7 +26,7 @@ async function start() {
   views.tests = new TestsView(open);
   const later = { compare: () => new CompareView(open), incantations: () => new IncantationsView(open) };
 
-  function show(name, told = true) {
+  function show(name, record = true) {
     for (const tab of document.querySelectorAll("[role=tab]")) {
       const chosen = tab.dataset.view === name;
       tab.setAttribute("aria-selected", chosen);
@@ -39,7 +39,7 @@ async function start() {
     }
     views.current = views[name] ?? null;
     views.current?.grid.draw();
-    if (told) address.set({ view: name === "tests" ? null : name, ...(name === "compare" ? {} : { a: null, b: null }) });
+    if (record) address.set({ view: name === "tests" ? null : name, ...(name === "compare" ? {} : { a: null, b: null }) });
   }
 
   function chipsOfAddress() {

@@ -150,16 +150,16 @@ class Panel {
         make("th", { scope: "row" }, report.chips[chip].name),
         make("td", { class: `number${report.heat[cell] ? ` h${report.heat[cell]} strong` : ""}` }, value),
         make("td", {}, intervalBar(cell)),
-        make("td", { class: "told" }, make("span", { class: `state state-${state}` }, STATE_WORDS[state]), " ", make("span", { class: "quiet" }, state === OBSERVED || state === ZERO ? report.told(cell) : report.text(report.notes[cell])))));
+        make("td", { class: "sighting" }, make("span", { class: `state state-${state}` }, STATE_WORDS[state]), " ", make("span", { class: "quiet" }, state === OBSERVED || state === ZERO ? report.describeCell(cell) : report.text(report.notes[cell])))));
     }
     const sources = new Set();
     for (let chip = 0; chip < report.chipCount; chip++) (report.sources[report.cell(test, chip)] ?? []).forEach((place) => sources.add(report.text(place)));
     const listed = [...sources].slice(0, SHOWN_SOURCES).map((source) => make("li", {}, source));
     if (sources.size > SHOWN_SOURCES) listed.push(make("li", {}, `and ${sources.size - SHOWN_SOURCES} more`));
-    const told = sources.size ? make("ul", { class: "quiet sources", "aria-label": "Sources" }, ...listed) : null;
+    const listing = sources.size ? make("ul", { class: "quiet sources", "aria-label": "Sources" }, ...listed) : null;
     return make("div", {}, make("div", { class: "scroll" }, make("table", { class: "rates" },
       make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "chip"), make("th", { scope: "col", class: "number" }, "per 100k"), make("th", { scope: "col" }, "0.01 … all"), make("th", { scope: "col" }, `what it is worth (${Math.round(report.confidence * 100)} %)`))),
-      make("tbody", {}, ...rows))), told);
+      make("tbody", {}, ...rows))), listing);
   }
 
   outcomes(test) {
@@ -187,7 +187,7 @@ class Panel {
       make("th", { scope: "row" }, make("code", {}, outcome)),
       make("td", {}, make("span", { class: "fill", style: `width:${count ? Math.max(0.5, 100 * count / most) : 0}%` })),
       make("td", { class: "number" }, grouped(count))))));
-    return make("div", {}, make("div", { class: "scroll" }, table), counts ? null : make("p", { class: "quiet" }, "The source tells only how often the weak outcome was seen."));
+    return make("div", {}, make("div", { class: "scroll" }, table), counts ? null : make("p", { class: "quiet" }, "The source says only how often the weak outcome was seen."));
   }
 
   incantations(test) {

@@ -100,7 +100,7 @@ class HeatMap {
     const hit = this.hit(event);
     this.canvas.style.cursor = hit ? "pointer" : "default";
     if (!hit) return tip.hide();
-    tip.show(event, report.names[hit.test], `${report.chips[hit.chip].name}: ${report.told(report.cell(hit.test, hit.chip))}`);
+    tip.show(event, report.names[hit.test], `${report.chips[hit.chip].name}: ${report.describeCell(report.cell(hit.test, hit.chip))}`);
   }
 }
 
@@ -118,7 +118,7 @@ class Scatter {
     canvas.addEventListener("mousemove", (event) => {
       const near = this.near(event);
       canvas.style.cursor = near ? "pointer" : "default";
-      if (near) tip.show(event, report.names[near.test], this.told(near.test));
+      if (near) tip.show(event, report.names[near.test], this.describe(near.test));
       else tip.hide();
     });
     canvas.addEventListener("mouseleave", () => tip.hide());
@@ -164,8 +164,8 @@ class Scatter {
     }
   }
 
-  told(test) {
-    return [this.pair.a, this.pair.b].map((chip) => `${report.chips[chip].name}: ${report.told(report.cell(test, chip))}`).join("\n");
+  describe(test) {
+    return [this.pair.a, this.pair.b].map((chip) => `${report.chips[chip].name}: ${report.describeCell(report.cell(test, chip))}`).join("\n");
   }
 
   drawAxes(context, colour, { size, margin, x, y }) {

@@ -15,10 +15,10 @@ function fillObservation(element, cell, counts) {
   if (state === OBSERVED) element.classList.add("strong", `h${report.heat[cell]}`);
   else if (state === ZERO) element.classList.add("zero");
   else if (state !== NONE) element.classList.add("hatch");
-  if (state !== NONE) element.title = report.told(cell);
+  if (state !== NONE) element.title = report.describeCell(cell);
 }
 
-/** For sorting: what was seen by its rate, then zeros by their bound, then what is no evidence, then nothing. */
+/** For sorting: what was seen by its rate, then zeros by their bound, then what is not evidence, then nothing. */
 function rank(cell) {
   const state = report.state[cell];
   if (state === OBSERVED) return report.rate(cell);
@@ -40,7 +40,7 @@ function verdictColumn(model, place) {
       element.classList.add(`letter-${letter === "-" ? "none" : letter}`);
       if (letter !== report.verdicts[test][place]) element.classList.add("outside");
       if (report.breakers(test, place).length) element.append(make("span", { class: "breach" }, "!"));
-      element.title = `${model}: ${report.verdictTold(test, place)}`;
+      element.title = `${model}: ${report.describeVerdict(test, place)}`;
     },
   };
 }
@@ -81,7 +81,7 @@ class TestsView {
     const narrow = innerWidth < 640;
     const longest = report.names.reduce((most, name) => Math.max(most, name.length), 4);
     const width = narrow ? 150 : Math.max(170, Math.min(330, 30 + 7.4 * longest));
-    const models = narrow ? [] : report.models.map(verdictColumn);  // there each test tells them, when it is opened
+    const models = narrow ? [] : report.models.map(verdictColumn);  // there they are shown when a test is opened
     return [nameColumn(width), ...models, ...report.chips.map((_, chip) => chipColumn(chip, () => this.counts))];
   }
 
@@ -152,7 +152,7 @@ class CompareView {
     return best;
   }
 
-  compare(told = true) {
+  compare(record = true) {
     const [a, b] = this.pair;
     this.groups = { a: [], "a?": [], b: [], "b?": [], both: [], neither: [], "": [] };
     for (let test = 0; test < report.testCount; test++) this.groups[difference(report.cell(test, a), report.cell(test, b))].push(test);
@@ -168,7 +168,7 @@ class CompareView {
     this.grid.setColumns([nameColumn(Math.max(150, Math.min(280, innerWidth - 400))), chipColumn(a, () => false), chipColumn(b, () => false), this.kindColumn(one, other)]);
     this.scatter.setPair(Array.from({ length: report.testCount }, (_, test) => test), a, b);
     this.list();
-    if (told) address.set({ view: "compare", a: one, b: other });
+    if (record) address.set({ view: "compare", a: one, b: other });
   }
 
   answer(a, b) {
@@ -214,7 +214,7 @@ class IncantationsView {
     this.grid = new Grid(byId("incantation-grid"), { label: "Tests by incantations", columns, open: (key) => { this.show(key); open(testOf(key)); } });
     this.grid.setRows(keys);
     if (keys.length) this.show(keys.reduce((best, key) => this.spread(key) > this.spread(best) ? key : best));
-    else byId("incantation-title").textContent = "No record tells all four switches of its incantation.";
+    else byId("incantation-title").textContent = "No record says how all four switches of its incantation were set.";
     byId("incantation-grid").hidden = byId("incantation-plot").hidden = !keys.length;
   }
 
