@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpudiy.campaign.plan import read_plan
-from gpudiy.campaign.records import finished_records
+from gpudiy.campaign.records import load_records
 from gpudiy.campaign.unit import unit_key
 from gpudiy.logs.record import Record
 
@@ -35,5 +35,5 @@ def plan_file(folder: Path, sample: int, devices: Sequence[str] = ("sim:kepler",
 
 def essence(plan: Path) -> list[tuple[str, Record]]:
     """The records without what the clock had a part in."""
-    records = [replace(record, seconds=0.0, started="") for record in finished_records(read_plan(plan))]
+    records = [replace(record, seconds=0.0, started="") for record in load_records(read_plan(plan))]
     return sorted((unit_key(record), record) for record in records)

@@ -1,1 +1,1 @@
-"""Many tests on many devices: a plan, its work, what is done of it, and going on after any interruption."""
+"""Run many tests on many devices by a plan, and continue after any interruption."""

@@ -1,4 +1,4 @@
-"""`Campaign`: the stages of a plan, each of which goes on where it was left."""
+"""`Campaign`: the stages of a plan; each stage continues where it stopped."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 
 from gpudiy.campaign.junit import junit_text
 from gpudiy.campaign.plan import CampaignPlan, read_plan
-from gpudiy.campaign.records import finished_records, record_store
-from gpudiy.campaign.schedule import Evidence, Knowledge, units_of_round
-from gpudiy.campaign.test_set import PlannedTest, planned_tests
+from gpudiy.campaign.records import load_records, open_record_store
+from gpudiy.campaign.schedule import Evidence, Knowledge, list_units
+from gpudiy.campaign.test_set import PlannedTest, collect_tests
 from gpudiy.campaign.unit import Unit
-from gpudiy.campaign.verdicts import decide_tests, verdict_table
+from gpudiy.campaign.verdicts import decide_tests, load_verdicts
 from gpudiy.devices.opening import check_kind
 from gpudiy.errors import InputError
 from gpudiy.files import write_whole
@@ -26,12 +26,12 @@ from gpudiy.logs.tables.tally import observe
 from gpudiy.models.library import load_model
 
 Execute = Callable[[Sequence[Unit]], Iterator[tuple[Unit, Record]]]
-INTERRUPTED = "interrupted"  # the reason of a record that was cut short and is made again
+INTERRUPTED = "interrupted"  # the reason of an incomplete record, whose unit runs again
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignStep:
-    """One more unit is done, so many of so many of its round."""
+    """One more unit of a round is finished; `done` of `total` are."""
 
     round: int
     done: int
@@ -41,7 +41,7 @@ class CampaignStep:
 
 @dataclass(frozen=True, slots=True)
 class CampaignConformance:
-    """The records of a campaign, and how they agree with each model."""
+    """The records of a campaign, and whether they conform to each model."""
 
     name: str
     records: Sequence[Record]
@@ -49,7 +49,7 @@ class CampaignConformance:
 
     @property
     def forbidden(self) -> bool:
-        """Whether anything was observed that a model forbids."""
+        """Whether an outcome was observed that a model forbids."""
         return any(conformance.findings for conformance in self.by_model.values())
 
     def junit_text(self) -> str:
@@ -57,34 +57,34 @@ class CampaignConformance:
 
 
 class Campaign:
-    """A plan at work. Every stage can be cut at any point and called again."""
+    """A plan and its stages. Every stage can be interrupted at any point and called again."""
 
     def __init__(self, plan: CampaignPlan) -> None:
         self.plan = plan
-        self.problems: list[str] = []  # damage that was found and set aside
+        self.problems: list[str] = []  # damaged files that were found and set aside
 
     @classmethod
     def open(cls, path: Path, *, begun: bool = False) -> Campaign:
-        """The campaign of the plan in a file; with `begun`, raises `InputError` if no work on it was begun."""
+        """Open the campaign of a plan file; with `begun`, raise `InputError` if it has not started yet."""
         plan = read_plan(path)
         if begun and not plan.directory.is_dir():
-            hint = f"`gpudiy campaign run {path}` begins it"
-            raise InputError("this campaign was not begun", path=str(path), hint=hint)
+            hint = f"`gpudiy campaign run {path}` starts it"
+            raise InputError("this campaign has not started yet", path=str(path), hint=hint)
         return cls(plan)
 
     def check(self) -> None:
-        """Raise `InputError` for a device or incantation that does not exist, before any work is done."""
+        """Raise `InputError` for a device or incantation that does not exist, before any work starts."""
         for device in self.plan.run.devices:
             check_kind(device)
         _ = self.books  # reads every incantation
 
     @cached_property
     def tests(self) -> list[PlannedTest]:
-        return planned_tests(self.plan)
+        return collect_tests(self.plan)
 
     @cached_property
     def books(self) -> dict[str, IncantationBook]:
-        """The incantations of the plan by the names it gives them; files stand beside the plan."""
+        """The incantations of the plan, by the names it uses; paths are relative to the plan."""
         found = {}
         for name in self.plan.run.incantations:
             beside = self.plan.path(name)
@@ -92,19 +92,19 @@ class Campaign:
         return found
 
     def decide(self, jobs: int = 2) -> Iterator[PlannedTest]:
-        """Have the models decide what is not decided yet, giving back each test when its verdicts are kept."""
+        """Decide all tests that are not decided yet; yield each test when its verdicts are stored."""
         return decide_tests(self.plan, self.tests, jobs)
 
-    def list_tests(self) -> Path:
-        """A file of the paths of the tests, which every verb takes as `@FILE`."""
+    def write_test_list(self) -> Path:
+        """Write the paths of the tests into a file, which every verb reads as `@FILE`."""
         path = self.plan.directory / "tests.list"
         write_whole(path, "".join(f"{test.path.resolve()}\n" for test in self.tests))
         return path
 
     def run(self, execute: Execute) -> Iterator[CampaignStep]:
-        """Do all rounds, giving back each unit when its record is kept."""
+        """Run all rounds; yield a step when the record of a unit is stored."""
         knowledge = Knowledge()
-        with record_store(self.plan, knowledge.learn) as store:
+        with open_record_store(self.plan, knowledge.learn) as store:
             self.problems += store.problems
             for round in range(1, self.plan.run.rounds + 1):
                 units = self.units(round, knowledge.before(round))
@@ -120,14 +120,14 @@ class Campaign:
 
     def conform(self) -> CampaignConformance:
         """Compare the records so far with every model of the plan."""
-        records = finished_records(self.plan)
+        records = load_records(self.plan)
         columns, limit = Columns.of(records), float(self.plan.models.limit)
         found = {name: conform(columns, load_model(name), limit=limit) for name in self.plan.models.names}
         return CampaignConformance(self.plan.name, records, found)
 
     def report(self, jobs: int = 2, watch: Watch = lambda verdicts, total: verdicts) -> HtmlReport:
-        """Write the page of the records so far as `report.html` in the directory of the campaign."""
-        found = observe(Columns.of(finished_records(self.plan)))
+        """Write the HTML report on the records so far as `report.html` in the directory of the campaign."""
+        found = observe(Columns.of(load_records(self.plan)))
         report = make_report(found, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
         write_whole(self.report_path, report.text)
         return report
@@ -137,8 +137,8 @@ class Campaign:
         return self.plan.directory / "report.html"
 
     def units(self, round: int, known: dict[tuple[str, str], Evidence]) -> list[Unit]:
-        verdicts = verdict_table(self.plan)
-        return units_of_round(self.plan, self.tests, self.books, verdicts, known, round)
+        verdicts = load_verdicts(self.plan)
+        return list_units(self.plan, self.tests, self.books, verdicts, known, round)
 
 
 def _is_file(path: Path) -> bool:

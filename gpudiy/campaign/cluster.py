@@ -1,4 +1,4 @@
-"""Running units on a Dask cluster: each goes to a worker that has its device, records come back."""
+"""Run units on a Dask cluster: each unit goes to a worker that has its device."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ INSTALL = "the cluster needs dask.distributed: pip install 'gpudiy[cluster]'"
 
 
 class ClusterError(ToolFailure):
-    """The cluster cannot do the work: it is not there, or nobody in it has a device."""
+    """The cluster cannot do the work: it cannot be reached, or no worker has a device."""
 
 
 @dataclass(frozen=True, slots=True)
 class DaskCluster:
-    """A scheduler to connect to, or, without one, so many worker processes on this machine."""
+    """A scheduler to connect to; without one, `workers` processes on this machine."""
 
     scheduler: str | None = None
     workers: int = 2
 
     def run(self, units: Sequence[Unit]) -> Iterator[Result]:
-        """Every unit with its record, as they come. A worker that dies costs the unit in flight, which runs again."""
+        """Yield every unit with its record as it finishes. The unit of a worker that dies runs again on another."""
         try:
             from distributed import Client, LocalCluster
         except ImportError:
@@ -42,7 +42,7 @@ class DaskCluster:
             try:
                 client = Client(self.scheduler, timeout=CONNECT)
             except (OSError, ValueError) as error:
-                raise ClusterError(f"there is no scheduler at {self.scheduler}: {error}") from None
+                raise ClusterError(f"cannot reach a scheduler at {self.scheduler}: {error}") from None
             with client:
                 yield from _run(client, units)
             return
@@ -54,27 +54,27 @@ class DaskCluster:
 def _run(client: Client, units: Sequence[Unit]) -> Iterator[Result]:
     from distributed import as_completed
 
-    places = _places(client, units)
+    places = _find_workers(client, units)
     waiting: dict[Any, Unit] = {}
     for unit in units:
         text = unit.test.path.read_text(encoding="utf-8")
         future = client.submit(
-            run_far, text, unit.group, key=f"gpudiy-{unit.key}", workers=places[unit.group.device], pure=False
+            run_on_worker, text, unit.group, key=f"gpudiy-{unit.key}", workers=places[unit.group.device], pure=False
         )
         waiting[future] = unit
     for future in as_completed(list(waiting)):
         unit = waiting.pop(future)
         error = future.exception()
-        record = future.result() if error is None else _lost(unit, error)
+        record = future.result() if error is None else _make_lost_record(unit, error)
         future.release()
-        yield unit, unit.stamped(record)
+        yield unit, unit.stamp_record(record)
 
 
-def _places(client: Client, units: Sequence[Unit]) -> dict[str, list[str]]:
-    """The workers that have each device, by asking all of them."""
-    wanted = sorted({unit.group.device for unit in units})
-    answers: dict[str, dict[str, str]] = client.run(devices_here, wanted)
-    places = {device: [worker for worker, found in answers.items() if not found[device]] for device in wanted}
+def _find_workers(client: Client, units: Sequence[Unit]) -> dict[str, list[str]]:
+    """Ask all workers which devices they have; the workers of each device."""
+    devices = sorted({unit.group.device for unit in units})
+    answers: dict[str, dict[str, str]] = client.run(check_devices, devices)
+    places = {device: [worker for worker, found in answers.items() if not found[device]] for device in devices}
     for device, workers in places.items():
         if not workers:
             reasons = sorted({found[device] for found in answers.values()}) or ["the cluster has no worker"]
@@ -82,13 +82,13 @@ def _places(client: Client, units: Sequence[Unit]) -> dict[str, list[str]]:
     return places
 
 
-_RUNNERS: dict[str, Runner] = {}  # of this worker process, one a device
+_RUNNERS: dict[str, Runner] = {}  # of this worker process, one per device
 
 
-def devices_here(wanted: Sequence[str]) -> dict[str, str]:
-    """For each device an empty text if this process can open it, else why not. Runs on a worker."""
+def check_devices(devices: Sequence[str]) -> dict[str, str]:
+    """Try to open devices, on a worker: for each device an empty text, or why it does not open."""
     found = {}
-    for device in wanted:
+    for device in devices:
         try:
             _runner(device).open()
             found[device] = ""
@@ -97,8 +97,8 @@ def devices_here(wanted: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def run_far(text: str, group: Group) -> Record:
-    """The record of one test. Runs on a worker, in whose process the device stays open."""
+def run_on_worker(text: str, group: Group) -> Record:
+    """Run one test on a worker, whose process keeps the device open."""
     (record,) = _runner(group.device).run([read_test(text)], group.settings())
     return record
 
@@ -107,8 +107,8 @@ def _runner(device: str) -> Runner:
     return _RUNNERS.setdefault(device, Runner(device))
 
 
-def _lost(unit: Unit, error: BaseException) -> Record:
-    """The record of a unit that no worker survived, or that could not be run at all."""
+def _make_lost_record(unit: Unit, error: BaseException) -> Record:
+    """The record of a unit that killed every worker, or that could not run at all."""
     test = unit.test.load()
     blank = Record(test.name, hash=unit.test.hash, device=unit.group.device)
     return replace(blank, ending=Ending.CRASHED, reason=f"{type(error).__name__}: {error}"[:300])

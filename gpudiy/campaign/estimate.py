@@ -1,4 +1,4 @@
-"""What a plan would take: how many tests and runs, and about how long, found by running a few of them."""
+"""Estimate the work of a plan: how many tests and runs, and how long they take, from a few trial runs."""
 
 from __future__ import annotations
 
@@ -15,24 +15,26 @@ from gpudiy.devices.worker import WorkerFailure
 from gpudiy.errors import InputError
 from gpudiy.logs.record import EVIDENCE
 
-PROBES = 5  # units that are run to see how long one takes
+PROBES = 5  # units that run to measure how long one takes
 PROBE_ITERATIONS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceEstimate:
-    """Runs of the first round on one device, and the seconds they would take; `problem` when it does not open."""
+    """The runs of the first round on one device and the seconds they take; `problem` says why it does not open."""
 
     device: str
     runs: int
     seconds: float
-    not_runnable: int = 0  # of the runs that were tried
+    not_runnable: int = 0  # of the `tried` units
     tried: int = 0
     problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
+    """The work of a whole plan."""
+
     tests: int
     models: int
     architectures: int
@@ -45,12 +47,12 @@ class Estimate:
 
 
 def estimate(plan: CampaignPlan) -> Estimate:
-    """Look at a plan without writing anything into its directory."""
+    """Estimate the work of a plan without writing anything into its directory."""
     with TemporaryDirectory(prefix="gpudiy-") as temporary:
         campaign = Campaign(replace(plan, directory=Path(temporary)))
         units = campaign.units(1, {})
         devices = [
-            _device(plan, device, [unit for unit in units if unit.group.device == device])
+            _estimate_device(plan, device, [unit for unit in units if unit.group.device == device])
             for device in plan.run.devices
         ]
         return Estimate(
@@ -58,8 +60,8 @@ def estimate(plan: CampaignPlan) -> Estimate:
         )
 
 
-def _device(plan: CampaignPlan, device: str, units: list[Unit]) -> DeviceEstimate:
-    """Run some units, spread over all of them, with fewer iterations."""
+def _estimate_device(plan: CampaignPlan, device: str, units: list[Unit]) -> DeviceEstimate:
+    """Run a few units, evenly spread, with fewer iterations."""
     chosen = units[:: max(1, len(units) // PROBES)][:PROBES]
     seconds, busy, ran = 0.0, 0.0, 0
     iterations = min(PROBE_ITERATIONS, plan.run.iterations)
@@ -69,13 +71,13 @@ def _device(plan: CampaignPlan, device: str, units: list[Unit]) -> DeviceEstimat
                 settings = replace(unit.group.settings(), iterations=iterations)
                 start = time.monotonic()
                 (record,) = runner.run([unit.test.load()], settings)
-                if place and record.ending in EVIDENCE:  # the first run does what is done once
+                if place and record.ending in EVIDENCE:  # the first run includes the start-up of the device
                     ran += 1
                     seconds += time.monotonic() - start
                     busy += record.seconds
     except (WorkerFailure, InputError) as error:
         return DeviceEstimate(device, len(units), 0.0, problem=str(error))
-    iterating = min(busy, seconds)  # this alone grows with the iterations
+    iterating = min(busy, seconds)  # only this part grows with the iterations
     each = (seconds - iterating + iterating * plan.run.iterations / iterations) / max(1, ran)
     share = ran / max(1, len(chosen))
     return DeviceEstimate(device, len(units), each * share * len(units), len(chosen) - ran, len(chosen))

@@ -1,4 +1,4 @@
-"""The result of a campaign as JUnit XML, which every CI server shows: a test case for each test on each chip."""
+"""The result of a campaign as JUnit XML, which every CI server shows: one test case per record."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PRINTABLE = dict.fromkeys(range(32), " ") | {9: "\t", 10: "\n", 13: "\r"}  # XML
 
 
 def junit_text(name: str, records: Sequence[Record], conformances: Mapping[str, Conformance]) -> str:
-    """Forbidden outcomes are failures, runs that failed or a dead harness errors, what cannot be run there skipped."""
+    """Forbidden outcomes are failures; failed runs and dead harnesses are errors; tests that cannot run are skipped."""
     findings: dict[tuple[str, str], list[tuple[str, Breach]]] = {}
     for model, conformance in conformances.items():
         for finding in conformance.findings:
@@ -23,13 +23,13 @@ def junit_text(name: str, records: Sequence[Record], conformances: Mapping[str, 
         own = [record for record in records if record.device == device]
         suite = ElementTree.SubElement(root, "testsuite", name=device)
         for record in own:
-            _case(suite, record, findings.get((record.test, record.chip), []))
-        _count(suite, own)
+            _add_case(suite, record, findings.get((record.test, record.chip), []))
+        _set_counts(suite, own)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[str, Breach]]) -> None:
+def _add_case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[str, Breach]]) -> None:
     case = ElementTree.SubElement(
         suite, "testcase", classname=record.device, name=_clean(record.test), time=f"{record.seconds:.3f}"
     )
@@ -44,7 +44,7 @@ def _case(suite: ElementTree.Element, record: Record, findings: Sequence[tuple[s
         failure.text = _clean(f"{' and '.join(finding.checks)}\n{finding.explanation}")
 
 
-def _count(suite: ElementTree.Element, records: Sequence[Record]) -> None:
+def _set_counts(suite: ElementTree.Element, records: Sequence[Record]) -> None:
     kinds = {"failures": "failure", "errors": "error", "skipped": "skipped"}
     suite.set("tests", str(len(records)))
     for attribute, kind in kinds.items():

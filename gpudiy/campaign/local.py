@@ -1,4 +1,4 @@
-"""Running units on the devices of this machine: a thread a device, each with its worker process."""
+"""Run units on the devices of this machine: one thread per device, each with its worker process."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Result = tuple[Unit, Record]
 
 
 class _End:
-    """A device has done all its units, or cannot go on because of `error`."""
+    """A device has finished its units, or cannot continue because of `error`."""
 
     def __init__(self, error: BaseException | None) -> None:
         self.error = error
 
 
 def run_locally(units: Sequence[Unit], opener: str = OPENER) -> Iterator[Result]:
-    """Every unit with its record, as they come; devices work side by side."""
+    """Yield every unit with its record as it finishes; devices work in parallel."""
     by_device: dict[str, list[Unit]] = defaultdict(list)
     for unit in units:
         by_device[unit.group.device].append(unit)
@@ -61,9 +61,9 @@ def _drive(
 
 
 def run_units(runner: Runner, units: Sequence[Unit]) -> Iterator[Result]:
-    """Units on one device, those of a group in one go."""
+    """Run units on one device, all units of a group together."""
     for group, members in groupby(units, key=lambda unit: unit.group):
         work = list(members)
         records = runner.run([unit.test.load() for unit in work], group.settings())
         for unit, record in zip(work, records, strict=True):
-            yield unit, unit.stamped(record)
+            yield unit, unit.stamp_record(record)

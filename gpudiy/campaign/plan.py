@@ -1,4 +1,4 @@
-"""`CampaignPlan`: what a campaign is to do, as typed and documented fields read from a TOML file."""
+"""`CampaignPlan`: what a campaign does, as typed and documented fields read from a TOML file."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Tests:
     __test__ = False  # keeps pytest from collecting the class
 
     families: tuple[str, ...] = _key((), "families to generate: classic, rmw, dependencies, …")
-    paths: tuple[str, ...] = _key((), "files or directories of tests, beside the plan")
-    sample: int = _key(0, "so many of them, chosen by the first seed; 0: all", 0)
+    paths: tuple[str, ...] = _key((), "test files or directories, relative to the plan")
+    sample: int = _key(0, "a random sample of this size, chosen by the first seed; 0: all tests", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """Under which models the tests are decided."""
+    """Which models decide the tests."""
 
     names: tuple[str, ...] = _key(("ptx-6.0",), "library models or .cat files; [] for none")
-    limit: int = _key(10, "seconds a verdict may take", 1)
+    limit: int = _key(10, "seconds for one verdict", 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +51,17 @@ class Run:
     """How tests are run."""
 
     devices: tuple[str, ...] = _key((), "such as cuda:0, opencl, sim:kepler")
-    iterations: int = _key(100_000, "of a test, under each incantation and seed", 1)
+    iterations: int = _key(100_000, "iterations of each test, for each incantation and seed", 1)
     incantations: tuple[str, ...] = _key(("default",), "names or files of settings")
-    seeds: tuple[int, ...] = _key((1,), "each seed is a run of its own")
-    limit: int = _key(30, "seconds a run may take before it counts as hanging", 1)
-    rounds: int = _key(1, "further rounds go to tests whose answer is not certain yet", 1, 1000)
-    sightings: int = _key(3, "weak outcomes that make an answer certain", 1)
+    seeds: tuple[int, ...] = _key((1,), "one run for each seed")
+    limit: int = _key(30, "seconds after which a run counts as hanging", 1)
+    rounds: int = _key(1, "later rounds run only tests whose answer is not certain yet", 1, 1000)
+    sightings: int = _key(3, "sightings of the weak outcome that make the answer certain", 1)
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignPlan:
-    """A whole campaign. `directory` is where everything it makes is kept."""
+    """A whole campaign; it writes everything into `directory`."""
 
     name: str
     directory: Path
@@ -70,10 +70,10 @@ class CampaignPlan:
     build: Build = Build()
     run: Run = Run()
     report: bool = True
-    base: Path = Path()  # where paths of the plan start
+    base: Path = Path()  # the directory of the plan file
 
     def path(self, name: str) -> Path:
-        """A path of the plan, which stands beside the plan unless it is absolute."""
+        """A path in the plan; a relative one starts in the directory of the plan file."""
         return self.base / name
 
 
@@ -87,34 +87,35 @@ TOP = ("name", "directory", "report")
 
 
 def read_plan(path: Path) -> CampaignPlan:
-    """The plan in a file; raises `InputError` pointing at what is wrong."""
-    return plan_of(PlanText.read(path), path)
+    """Read a plan file; raise `InputError` at the place of a mistake."""
+    return parse_plan(PlanText.read(path), path)
 
 
-def plan_of(text: PlanText, path: Path) -> CampaignPlan:
+def parse_plan(text: PlanText, path: Path) -> CampaignPlan:
+    """The plan in the text of the file `path`; raise `InputError` at the place of a mistake."""
     for key in text.values:
         if key not in SECTIONS and key not in TOP:
-            raise text.fault(key, f"a plan has no {key!r}", near_name(key, (*SECTIONS, *TOP)))
+            raise text.error(key, f"a plan has no key {key!r}", near_name(key, (*SECTIONS, *TOP)))
     sections = {name: _section(text, name, kind) for name, kind in SECTIONS.items()}
-    name = _typed(text, "name", text.values.get("name", path.stem), str)
-    directory = _typed(text, "directory", text.values.get("directory", f"{path.stem}.campaign"), str)
-    report = _typed(text, "report", text.values.get("report", True), bool)
+    name = _check_type(text, "name", text.values.get("name", path.stem), str)
+    directory = _check_type(text, "directory", text.values.get("directory", f"{path.stem}.campaign"), str)
+    report = _check_type(text, "report", text.values.get("report", True), bool)
     plan = CampaignPlan(name, path.parent / directory, report=report, base=path.parent, **sections)
     if not plan.tests.families and not plan.tests.paths:
-        raise text.fault("tests", "the plan names no tests", "give families = […] or paths = […] in [tests]")
+        raise text.error("tests", "the plan names no tests", "give families = […] or paths = […] in [tests]")
     if not plan.run.devices and not plan.models.names and not plan.build.architectures:
-        raise text.fault("run", "the plan has nothing to do", "give devices = […] in [run]")
+        raise text.error("run", "the plan has nothing to do", "give devices = […] in [run]")
     return plan
 
 
 def _section(text: PlanText, name: str, kind: type[Any]) -> Any:
     values = text.values.get(name, {})
     if not isinstance(values, dict):
-        raise text.fault(name, f"{name} is a section of its own: [{name}]")
+        raise text.error(name, f"{name} is a section: write [{name}]")
     known = {entry.name: entry for entry in fields(kind)}
     for key in values:
         if key not in known:
-            raise text.fault(f"{name}.{key}", f"[{name}] has no {key!r}", near_name(key, tuple(known)))
+            raise text.error(f"{name}.{key}", f"[{name}] has no key {key!r}", near_name(key, tuple(known)))
     return kind(**{key: _value(text, f"{name}.{key}", value, known[key]) for key, value in values.items()})
 
 
@@ -122,35 +123,35 @@ def _value(text: PlanText, key: str, value: object, entry: Field[Any]) -> object
     many = entry.metadata.get("many")
     if many is None:
         assert entry.default is not MISSING
-        return _ranged(text, key, _typed(text, key, value, type(entry.default)), entry)
+        return _check_range(text, key, _check_type(text, key, value, type(entry.default)), entry)
     if not isinstance(value, list):
-        raise text.fault(key, f"{key} is a list: [{value!r}]")
-    items = tuple(_typed(text, key, item, many) for item in value)
+        raise text.error(key, f"{key} must be a list: [{value!r}]")
+    items = tuple(_check_type(text, key, item, many) for item in value)
     if len(set(items)) != len(items):
         twice = next(item for item in items if items.count(item) > 1)
-        raise text.fault(key, f"{twice!r} is named twice")
+        raise text.error(key, f"{twice!r} is named twice")
     return items
 
 
-def _typed(text: PlanText, key: str, value: object, kind: type) -> Any:
+def _check_type(text: PlanText, key: str, value: object, kind: type) -> Any:
     words = {str: "a text in quotes", int: "a whole number", bool: "true or false"}
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise text.fault(key, f"{value!r} is not {words[kind]}")
+        raise text.error(key, f"{value!r} is not {words[kind]}")
     return value
 
 
-def _ranged(text: PlanText, key: str, value: Any, entry: Field[Any]) -> Any:
+def _check_range(text: PlanText, key: str, value: Any, entry: Field[Any]) -> Any:
     low, high = entry.metadata["low"], entry.metadata["high"]
     if low is not None and not low <= value <= high:
-        raise text.fault(key, f"{value} is out of range: from {low:,} to {high:,}")
+        raise text.error(key, f"{value} is out of range: from {low:,} to {high:,}")
     return value
 
 
 def plan_template(name: str, families: Sequence[str], devices: Sequence[str]) -> str:
-    """A commented plan to start from: every key with its meaning, at its default or at the value given."""
+    """A commented plan to start from: every key with its meaning and its default or given value."""
     given: dict[str, object] = {"tests.families": list(families), "run.devices": list(devices)}
     lines = [
-        f"# A plan for `gpudiy campaign run`; everything it makes goes to {name}.campaign/ beside it.",
+        f"# A plan for `gpudiy campaign run`; all results go to {name}.campaign/ beside this file.",
         f'name = "{name}"',
         "report = true  # write report.html at the end",
     ]

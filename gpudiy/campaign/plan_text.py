@@ -1,4 +1,4 @@
-"""Plans as TOML text: where each key stands, so that an error can point at it."""
+"""Plans as TOML text, with the place of each key, so that an error can point at it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PLACE = re.compile(r"^(.*?) \(at (?:line (\d+), column (\d+)|end of document)\)$
 
 @dataclass(frozen=True, slots=True)
 class PlanText:
-    """The text of a plan with its values; `fault` makes the error that points at a key."""
+    """The text of a plan, its values and the places of its keys."""
 
     path: str
     lines: tuple[str, ...]
@@ -39,10 +39,10 @@ class PlanText:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise _syntax_error(str(error), path, lines) from None
-        return cls(path, lines, values, _places(lines))
+        return cls(path, lines, values, _find_places(lines))
 
-    def fault(self, key: str, message: str, hint: str | None = None) -> InputError:
-        """The error `message` at the key, or at the section it is missing from, or at the start of the file."""
+    def error(self, key: str, message: str, hint: str | None = None) -> InputError:
+        """An error at a key, or at the section that lacks the key, or at the start of the file."""
         place = self.places.get(key) or self.places.get(key.rpartition(".")[0]) or (1, 1)
         source = self.lines[place[0] - 1] if self.lines else ""
         return InputError(message, path=self.path, line=place[0], column=place[1], source=source, hint=hint)
@@ -59,7 +59,7 @@ def _syntax_error(message: str, path: str, lines: tuple[str, ...]) -> InputError
     return InputError(message[0].lower() + message[1:], path=path, line=line, column=column, source=source)
 
 
-def _places(lines: tuple[str, ...]) -> dict[str, tuple[int, int]]:
+def _find_places(lines: tuple[str, ...]) -> dict[str, tuple[int, int]]:
     places: dict[str, tuple[int, int]] = {}
     section = ""
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""The records of a campaign: Parquet parts that any reader of logs reads, and the journal of the last ones."""
+"""The records of a campaign: Parquet parts, which every reader of logs can read, and the journal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gpudiy.campaign.plan import CampaignPlan
-from gpudiy.campaign.store import Form, RowStore, stored_rows
+from gpudiy.campaign.store import Form, RowStore, load_rows
 from gpudiy.campaign.unit import unit_key
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.json_lines import print_json_line, record_of_json
@@ -35,12 +35,12 @@ FORM: Form[Record] = Form(
 )
 
 
-def record_store(plan: CampaignPlan, seen: Callable[[Record], None]) -> RowStore[Record]:
-    """The store of the records; `seen` is told of each, also of those that are there already."""
+def open_record_store(plan: CampaignPlan, seen: Callable[[Record], None]) -> RowStore[Record]:
+    """The store of the records; it calls `seen` with each record, also with those it already holds."""
     return RowStore(plan.directory / RECORDS, FORM, seen)
 
 
-def finished_records(plan: CampaignPlan) -> list[Record]:
-    """The records so far, for somebody who only looks."""
+def load_records(plan: CampaignPlan) -> list[Record]:
+    """The records so far; reading them disturbs no campaign that runs."""
     folder = plan.directory / RECORDS
-    return stored_rows(folder, FORM) if folder.is_dir() else []
+    return load_rows(folder, FORM) if folder.is_dir() else []

@@ -1,4 +1,4 @@
-"""Which work comes next: first everything once, then again what has no certain answer yet."""
+"""Which units run in a round: in the first all of them, later only those without a certain answer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpudiy.campaign.plan import CampaignPlan
 from gpudiy.campaign.test_set import PlannedTest
-from gpudiy.campaign.unit import ROUND, Unit, groups
+from gpudiy.campaign.unit import ROUND, Unit, list_groups
 from gpudiy.harness.incantation_text import IncantationBook
 from gpudiy.logs.decision import count_sightings
 from gpudiy.logs.record import EVIDENCE, Record
@@ -18,19 +18,20 @@ Verdicts = Mapping[str, Mapping[str, Answer]]  # by hash of the test, then by mo
 
 @dataclass(slots=True)
 class Evidence:
-    """What is known of a test on a device so far."""
+    """The evidence for a test on a device so far."""
 
     sightings: int = 0
     failed: bool = False
 
 
 class Knowledge:
-    """The evidence of each round, learnt record by record; the records themselves are not kept."""
+    """The evidence of each round, collected record by record; the records themselves are not kept."""
 
     def __init__(self) -> None:
         self._rounds: dict[int, dict[tuple[str, str], Evidence]] = {}
 
     def learn(self, record: Record) -> None:
+        """Add the evidence of one record."""
         known = self._rounds.setdefault(int(dict(record.options)[ROUND]), {})
         found = known.setdefault((record.hash, record.device), Evidence())
         if record.ending in EVIDENCE:
@@ -39,7 +40,7 @@ class Knowledge:
             found.failed = True
 
     def before(self, round: int) -> dict[tuple[str, str], Evidence]:
-        """What the rounds before this one tell, by hash of the test and device."""
+        """The evidence of all rounds before this one, by hash of the test and device."""
         summed: dict[tuple[str, str], Evidence] = {}
         for number, known in self._rounds.items():
             for key, found in known.items() if number < round else ():
@@ -49,26 +50,26 @@ class Knowledge:
         return summed
 
 
-def units_of_round(
+def list_units(
     plan: CampaignPlan,
     tests: Sequence[PlannedTest],
     books: dict[str, IncantationBook],
     verdicts: Verdicts,
-    known: Mapping[tuple[str, str], Evidence],
+    evidence: Mapping[tuple[str, str], Evidence],
     round: int,
 ) -> list[Unit]:
-    """The work of a round, the most uncertain tests first.
+    """The units of a round, the most uncertain tests first.
 
-    The first round runs everything. A later one runs what some model allows, or no model was asked about, and what
-    has been seen fewer times than the plan wants. It depends on the finished rounds before it and on nothing else, so
-    that a campaign that was interrupted goes on as if it had not been.
+    The first round runs all tests. A later round runs the tests whose weak outcome some model allows (or no model was
+    asked) and that have fewer sightings than the plan asks for. It depends only on the finished rounds before it, so
+    an interrupted campaign continues as if nothing had happened.
     """
     units = []
-    for group in groups(plan, books, round):
+    for group in list_groups(plan, books, round):
         chosen = []
         for test in tests:
-            seen = known.get((test.hash, group.device), Evidence())
-            possible = _possible(verdicts.get(test.hash, {}))
+            seen = evidence.get((test.hash, group.device), Evidence())
+            possible = _is_possible(verdicts.get(test.hash, {}))
             if round == 1 or (possible and not seen.failed and seen.sightings < plan.run.sightings):
                 chosen.append((not possible, seen.sightings, test))
         chosen.sort(key=lambda entry: entry[:2])
@@ -76,6 +77,6 @@ def units_of_round(
     return units
 
 
-def _possible(verdicts: Mapping[str, Answer]) -> bool:
-    """Whether the outcome may be seen, as far as the models say."""
+def _is_possible(verdicts: Mapping[str, Answer]) -> bool:
+    """Whether the models leave it possible to observe the outcome."""
     return not verdicts or any(verdict is not Answer.FORBIDDEN for verdict in verdicts.values())

@@ -1,4 +1,4 @@
-"""How far a campaign is: work done and left, how fast it goes, what failed."""
+"""The status of a campaign: work done and left, speed, failures."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 
 from gpudiy.campaign.campaign import Campaign
-from gpudiy.campaign.records import finished_records
+from gpudiy.campaign.records import load_records
 from gpudiy.campaign.schedule import Knowledge
 from gpudiy.campaign.unit import ROUND, unit_key
-from gpudiy.campaign.verdicts import verdict_table
+from gpudiy.campaign.verdicts import load_verdicts
 from gpudiy.logs.decision import count_sightings
 from gpudiy.logs.record import EVIDENCE, Record
 
-RECENT = 500  # records of a device whose time tells how long the next ones take
+RECENT = 500  # records of a device from which the time of the next ones is estimated
 
 
 @dataclass(slots=True)
 class DeviceStatus:
-    """The work of one device. `left` is that of the rounds that are known: a later round depends on the earlier."""
+    """The work of one device. `left` does not include later rounds, which depend on the results of this one."""
 
     device: str
     done: int = 0
     left: int = 0
     observed: int = 0
     iterations: int = 0
-    seconds_each: float = 0.0  # of late, by the clock of the runs themselves, which no jump of the date disturbs
+    seconds_each: float = 0.0  # of the recent runs, measured by the runs: a changed system date does no harm
 
     @property
     def seconds_left(self) -> float:
@@ -35,6 +35,8 @@ class DeviceStatus:
 
 @dataclass(slots=True)
 class CampaignStatus:
+    """The status of a whole campaign; `decided` tests have all verdicts of the plan."""
+
     tests: int
     decided: int
     round: int
@@ -52,20 +54,20 @@ class CampaignStatus:
 
     @property
     def seconds_left(self) -> float:
-        """Devices work side by side: the slowest decides."""
+        """Devices work in parallel: the slowest one counts."""
         return max((device.seconds_left for device in self.devices), default=0.0)
 
     def as_json(self) -> dict[str, object]:
         return asdict(self) | {"done": self.done, "left": self.left, "seconds_left": round(self.seconds_left, 1)}
 
 
-def status_of(campaign: Campaign) -> CampaignStatus:
-    """Read what is there; a campaign that runs meanwhile is not disturbed."""
+def read_status(campaign: Campaign) -> CampaignStatus:
+    """Read the status from the stored records; this does not disturb a campaign that runs."""
     plan = campaign.plan
-    records = finished_records(plan)
-    verdicts = verdict_table(plan)
+    records = load_records(plan)
+    verdicts = load_verdicts(plan)
     decided = sum(set(plan.models.names) <= set(verdicts.get(test.hash, {})) for test in campaign.tests)
-    round, left = _open_work(campaign, records)
+    round, left = _count_open_units(campaign, records)
     status = CampaignStatus(len(campaign.tests), decided, round, plan.run.rounds)
     for name in plan.run.devices:
         own = [record for record in records if record.device == name]
@@ -78,8 +80,8 @@ def status_of(campaign: Campaign) -> CampaignStatus:
     return status
 
 
-def _open_work(campaign: Campaign, records: Sequence[Record]) -> tuple[int, Counter[str]]:
-    """The round that is under way and its units that are left, by device."""
+def _count_open_units(campaign: Campaign, records: Sequence[Record]) -> tuple[int, Counter[str]]:
+    """The current round, and how many of its units are left on each device."""
     done = {unit_key(record) for record in records}
     knowledge = Knowledge()
     for record in records:

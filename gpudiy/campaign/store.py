@@ -1,9 +1,9 @@
-"""`RowStore`: rows that survive anything. Each is one checked line of a journal; full journals become parts.
+"""`RowStore`: rows that survive a kill at any moment. Each row is one line of a journal; full journals become parts.
 
-A row is finished when its line stands in the journal. A journal of `PART_SIZE` rows is written as a part, whole, under
-a name that holds the digest of its bytes, and only then emptied. Whatever kills the process in between, the next one
-finds each finished row exactly once: a torn last line is dropped, a row that stands in a part and in the journal counts
-once, and what does not agree with its digest is set aside and done again.
+A row is finished when its line is in the journal. A journal of `PART_SIZE` rows is written as a part whose name
+contains the digest of its bytes, and only then emptied. If the process is killed in between, the next one finds each
+finished row exactly once: it drops an incomplete last line, counts a row that is in a part and in the journal once, and
+sets aside what does not match its digest, so that this work is done again.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ JOURNAL, LOCK = "journal", "lock"
 
 
 class StoreError(GpudiyError):
-    """The store cannot be used: somebody else uses it, or its files cannot be read or written."""
+    """The store cannot be used: another process uses it, or its files cannot be read or written."""
 
 
 class StoreInUse(StoreError):
-    """Another process works on it."""
+    """Another process uses the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class Form(Generic[Row]):
-    """How rows are told apart and written: as lines of the journal and as whole parts."""
+    """How rows are identified and written: as lines of the journal and as whole parts."""
 
     key: Callable[[Row], str]
     line: Callable[[Row], str]
@@ -51,13 +51,13 @@ class RowStore(Generic[Row]):
     """Rows in a directory; one process at a time may add to it."""
 
     def __init__(self, directory: Path, form: Form[Row], seen: Callable[[Row], None] = lambda row: None) -> None:
-        """`seen` is told of every finished row, those found on opening too; the store itself keeps their keys only."""
+        """`seen` is called with every finished row, also with those found on opening; the store keeps only keys."""
         self.directory = directory
         self.form = form
         self.seen = seen
         self.keys: set[str] = set()
-        self.pending: list[Row] = []  # rows that stand in the journal only
-        self.problems: list[str] = []  # what was found damaged and set aside
+        self.pending: list[Row] = []  # rows that are only in the journal
+        self.problems: list[str] = []  # damaged files and lines that were set aside
 
     def __enter__(self) -> Self:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -83,10 +83,10 @@ class RowStore(Generic[Row]):
         return key in self.keys
 
     def add(self, row: Row) -> None:
-        """Make a row finished; a row whose key is there already changes nothing."""
+        """Store a row, unless there is one with the same key."""
         if self.form.key(row) in self.keys:
             return
-        self._append(_checked(self.form.line(row)))
+        self._append(_make_line(self.form.line(row)))
         self._take(row)
         self.pending.append(row)
         if len(self.pending) >= PART_SIZE:
@@ -113,7 +113,7 @@ class RowStore(Generic[Row]):
         return sorted(self.directory.glob(f"part-*{self.form.suffix}"))
 
     def _take(self, row: Row) -> bool:
-        """Count a row as finished; whether it is new."""
+        """Count a row as finished; return whether it is new."""
         key = self.form.key(row)
         if key in self.keys:
             return False
@@ -127,7 +127,7 @@ class RowStore(Generic[Row]):
             if written != len(line):
                 raise OSError(28, "No space left on device")
         except OSError as error:
-            os.ftruncate(self.journal, self.length)  # no half line stays behind
+            os.ftruncate(self.journal, self.length)  # leave no incomplete line behind
             raise StoreError(f"{self.directory / JOURNAL}: cannot be written: {error.strerror}") from error
         self.length += len(line)
 
@@ -159,16 +159,16 @@ class RowStore(Generic[Row]):
         data = journal.read_bytes()
         lines = data.splitlines(keepends=True)
         for number, line in enumerate(lines, 1):
-            text = _verified(line)
+            text = _read_line(line)
             if text is None:
-                if number < len(lines):  # the last line may be torn by a kill; no other may
+                if number < len(lines):  # only the last line may be incomplete, after a kill
                     self.problems.append(f"{journal}:{number}: damaged line dropped, its work is done again")
                 continue
             yield self.form.parse(text), line
 
 
-def stored_rows(directory: Path, form: Form[Row]) -> list[Row]:
-    """The finished rows, for somebody who only looks: nothing is locked, nothing changed."""
+def load_rows(directory: Path, form: Form[Row]) -> list[Row]:
+    """Read the finished rows without locking or changing anything."""
     rows: list[Row] = []
     store = RowStore(directory, form, rows.append)
     for part in store.parts():
@@ -181,13 +181,13 @@ def stored_rows(directory: Path, form: Form[Row]) -> list[Row]:
     return rows
 
 
-def _checked(text: str) -> bytes:
+def _make_line(text: str) -> bytes:
     data = text.encode()
     return _digest(data).encode() + b" " + data + b"\n"
 
 
-def _verified(line: bytes) -> str | None:
-    """The text of a line of the journal, if it is whole."""
+def _read_line(line: bytes) -> str | None:
+    """The text of a line of the journal; None if the line is damaged."""
     digest, _, data = line.partition(b" ")
     if not data.endswith(b"\n") or _digest(data[:-1]).encode() != digest:
         return None

@@ -1,4 +1,4 @@
-"""The tests of a campaign: written once as files with an index, then found through it."""
+"""The tests of a campaign: written once as files, then read through an index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpudiy.litmus.sources import find_sources, load_tests
 from gpudiy.litmus.test import Test
 
 TESTS = "tests"
-GIVEN = "given"  # the folder of tests that come from files
+GIVEN = "given"  # the folder for copies of test files
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +35,11 @@ class PlannedTest:
         return read_test(self.path.read_text(encoding="utf-8"), str(self.path))
 
 
-def planned_tests(plan: CampaignPlan) -> list[PlannedTest]:
-    """The tests of the plan, each once, in a stable order; what is not there yet is written."""
+def collect_tests(plan: CampaignPlan) -> list[PlannedTest]:
+    """The tests of the plan, each once, in a stable order; missing files are written."""
     found: dict[str, PlannedTest] = {}
-    for folder in _folders(plan):
-        for test in _indexed(folder):
+    for folder in _prepare_folders(plan):
+        for test in _read_index(folder):
             found.setdefault(test.hash, test)
     tests = list(found.values())
     if 0 < plan.tests.sample < len(tests):
@@ -56,7 +56,7 @@ def check_families(plan: CampaignPlan) -> None:
         find_family(family)
 
 
-def _folders(plan: CampaignPlan) -> Iterator[Path]:
+def _prepare_folders(plan: CampaignPlan) -> Iterator[Path]:
     check_families(plan)
     root = plan.directory / TESTS
     for family in plan.tests.families:
@@ -67,16 +67,16 @@ def _folders(plan: CampaignPlan) -> Iterator[Path]:
                     writer.write(blueprint)
         yield folder
     if plan.tests.paths:
-        yield _given(plan, root / GIVEN)
+        yield _copy_tests(plan, root / GIVEN)
 
 
-def _given(plan: CampaignPlan, folder: Path) -> Path:
-    """The tests of the files of the plan; they are copied anew each time, for they may have changed."""
+def _copy_tests(plan: CampaignPlan, folder: Path) -> Path:
+    """Copy the test files of the plan, each time anew, because they may have changed."""
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
     lines = []
-    for name, test in _unambiguous(_loaded(plan)):
+    for name, test in _name_files(_load_tests(plan)):
         (part / f"{name}{SUFFIX}").write_text(print_test(test), encoding="utf-8")
         lines.append(json.dumps({"name": name, "content_hash": content_hash(test)}))
     (part / INDEX).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
@@ -85,13 +85,13 @@ def _given(plan: CampaignPlan, folder: Path) -> Path:
     return folder
 
 
-def _loaded(plan: CampaignPlan) -> Iterator[Test]:
+def _load_tests(plan: CampaignPlan) -> Iterator[Test]:
     for source in find_sources([str(plan.path(path)) for path in plan.tests.paths]):
         yield from load_tests(source)
 
 
-def _unambiguous(tests: Iterable[Test]) -> Iterator[tuple[str, Test]]:
-    """Each test once, with a file name of its own: tests of one name and different meaning get their hash behind it."""
+def _name_files(tests: Iterable[Test]) -> Iterator[tuple[str, Test]]:
+    """Each test once, with a unique file name: different tests of the same name get their hash as a suffix."""
     names: dict[str, str] = {}
     hashes = set()
     for test in tests:
@@ -105,7 +105,7 @@ def _unambiguous(tests: Iterable[Test]) -> Iterator[tuple[str, Test]]:
         yield name, test
 
 
-def _indexed(folder: Path) -> Iterator[PlannedTest]:
+def _read_index(folder: Path) -> Iterator[PlannedTest]:
     with (folder / INDEX).open(encoding="utf-8") as index:
         for line in index:
             entry = json.loads(line)

@@ -1,4 +1,4 @@
-"""`Unit`: a piece of work that is done or not: one test on one device under one incantation, seed and round."""
+"""`Unit`: the smallest piece of work: one test on one device under one incantation, seed and round."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation_text import IncantationBook, incantation_options
 from gpudiy.logs.record import Record
 
-WORK, ROUND = "work", "round"  # the options of a record that tell, with its test, which piece of work it is
+WORK, ROUND = "work", "round"  # the options of a record that identify, with its test, its unit
 DIGEST = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """What the units of a round on one device have in common, so that they run in one go."""
+    """What units of a round on one device have in common, so that they can run together."""
 
     device: str
     incantations: IncantationBook
@@ -27,7 +27,7 @@ class Group:
     limit: float
 
     def settings(self) -> RunSettings:
-        """The settings of the runs; every round has seeds of its own."""
+        """The settings of the runs; every round has different seeds."""
         digest = hashlib.sha256(f"{self.seed} {self.round}".encode()).digest()
         seed = self.seed if self.round == 1 else int.from_bytes(digest[:7], "big")
         return RunSettings(self.iterations, seed, self.incantations, limit=self.limit)
@@ -35,7 +35,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """`work` covers all that the result depends on besides the test, so that a changed plan keeps what is of use."""
+    """`work` identifies everything but the test that the result depends on: a changed plan keeps useful results."""
 
     test: PlannedTest
     group: Group
@@ -51,18 +51,19 @@ class Unit:
     def key(self) -> str:
         return f"{self.test.hash}-{self.work}"
 
-    def stamped(self, record: Record) -> Record:
-        """The record of this unit, which tells that it is, and names the device as the plan does."""
+    def stamp_record(self, record: Record) -> Record:
+        """The record, marked as that of this unit, with the name that the plan gives the device."""
         options = (*record.options, (ROUND, str(self.group.round)), (WORK, self.work))
         return replace(record, options=options, seed=self.group.seed, device=self.group.device)
 
 
 def unit_key(record: Record) -> str:
+    """The key of the unit that a record belongs to."""
     return f"{record.hash}-{dict(record.options)[WORK]}"
 
 
-def groups(plan: CampaignPlan, books: dict[str, IncantationBook], round: int) -> list[Group]:
-    """The groups of a round: for each device, incantation and seed one."""
+def list_groups(plan: CampaignPlan, books: dict[str, IncantationBook], round: int) -> list[Group]:
+    """The groups of a round: one for each device, incantation and seed."""
     return [
         Group(device, books[name], seed, round, plan.run.iterations, float(plan.run.limit))
         for device in plan.run.devices

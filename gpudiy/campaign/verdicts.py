@@ -1,4 +1,4 @@
-"""What the models say of the tests of a campaign; each verdict is found once and kept."""
+"""The verdicts of models on the tests of a campaign; each is decided once and stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpudiy.campaign.plan import CampaignPlan
-from gpudiy.campaign.store import Form, RowStore, stored_rows
+from gpudiy.campaign.store import Form, RowStore, load_rows
 from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.models.deciding import FileDecider, HowToDecide
 from gpudiy.models.library import load_model
@@ -40,9 +40,9 @@ FORM: Form[VerdictRow] = Form(lambda row: f"{row.hash} {row.model}", _line, _par
 
 
 def decide_tests(plan: CampaignPlan, tests: Sequence[PlannedTest], jobs: int) -> Iterator[PlannedTest]:
-    """Decide what is not decided yet, giving back each test when its verdicts are kept."""
+    """Decide all tests that are not decided yet; yield each test when its verdicts are stored."""
     for name in plan.models.names:
-        load_model(name)  # a model that cannot be read is an error before any work is done
+        load_model(name)  # a model that cannot be read is an error before any work starts
     with RowStore(plan.directory / VERDICTS, FORM) as store:
         left = [test for test in tests if any(f"{test.hash} {name}" not in store for name in plan.models.names)]
         decider = _PlannedDecider(FileDecider(plan.models.names, HowToDecide(limit=float(plan.models.limit))))
@@ -60,10 +60,10 @@ class _PlannedDecider:
         return [replace(row, hash=test.hash, test=test.name) for row in self.decider.rows(test.load())]
 
 
-def verdict_table(plan: CampaignPlan) -> dict[str, dict[str, Answer]]:
-    """The verdicts that are known: by hash of the test, then by model."""
+def load_verdicts(plan: CampaignPlan) -> dict[str, dict[str, Answer]]:
+    """The stored verdicts, by hash of the test, then by model."""
     table: dict[str, dict[str, Answer]] = {}
     if (plan.directory / VERDICTS).is_dir():
-        for row in stored_rows(plan.directory / VERDICTS, FORM):
+        for row in load_rows(plan.directory / VERDICTS, FORM):
             table.setdefault(row.hash, {})[row.model] = row.verdict
     return table

@@ -1,4 +1,4 @@
-"""The command line: `gpudiy VERB …`, one module a verb, each imported only when its verb is used."""
+"""The command line: `gpudiy VERB …`, one module per verb, imported only when its verb is used."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ VERBS = {  # in the order of the pipeline
     "check": "read tests and report every one that is not valid",
     "convert": "print tests in another format",
     "generate": "make tests from relaxation edges: a cycle, a set of edges, a family",
-    "model": "decide tests under memory models, and tell why",
-    "build": "compile tests into harnesses for GPUs, and check that they are still the tests",
-    "optcheck": "prove from SASS that compiled tests still are the tests",
-    "devices": "list what tests can run on here, and what is missing",
-    "run": "run tests on devices and write the log",
-    "tune": "find the incantations that show the most on a device",
-    "compare": "tell which chip is weaker than which, from their logs",
-    "conform": "hold logs against a memory model: observed but forbidden, allowed but never observed",
-    "table": "print what chips showed as a table",
-    "report": "make a page of what chips showed, to look at and to look things up in",
-    "lock": "ask whether a lock is right, by models and by experiment, and mend it",
-    "campaign": "run many tests on many devices, and go on after any interruption",
-    "completion": "print what a shell needs to complete verbs and options",
+    "model": "decide tests under memory models, and explain why",
+    "build": "compile tests into harnesses for GPUs, and check that the compiler kept the tests",
+    "optcheck": "check in SASS that the compiler kept the tests",
+    "devices": "list the devices of this machine, and what is missing",
+    "run": "run tests on devices and write a log",
+    "tune": "find the incantations that show the most weak outcomes on a device",
+    "compare": "compare the logs of chips: which chip is weaker",
+    "conform": "compare logs with a memory model: observed but forbidden, allowed but never observed",
+    "table": "print logs as a table of tests and chips",
+    "report": "make a web page from logs: heat map, tables, tests, executions",
+    "lock": "check locks by models and on devices, and fix them",
+    "campaign": "run many tests on many devices, and continue after any interruption",
+    "completion": "print the completion script for a shell",
 }
 SUBVERBS = {
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
     ("lock", "list"): "list the locks of the library",
-    ("lock", "tests"): "write the tests that ask whether a lock is right",
-    ("lock", "check"): "ask models and devices whether a lock is right",
-    ("lock", "fix"): "find the weakest changes that mend a lock, as diffs of its source",
+    ("lock", "tests"): "write the tests that check a lock",
+    ("lock", "check"): "check by models and on devices whether a lock is right",
+    ("lock", "fix"): "find the weakest changes that fix a lock, as diffs of its source",
     ("campaign", "init"): "write a commented plan",
-    ("campaign", "plan"): "tell what a plan would do, and how long it takes",
-    ("campaign", "run"): "do all work of a plan that is not done yet",
-    ("campaign", "status"): "tell how far a campaign is",
-    ("campaign", "resume"): "go on with a campaign that was interrupted",
+    ("campaign", "plan"): "estimate the work of a plan and its time",
+    ("campaign", "run"): "do all work of a plan that is not finished",
+    ("campaign", "status"): "show the progress of a campaign",
+    ("campaign", "resume"): "continue an interrupted campaign",
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
@@ -63,8 +63,8 @@ def main(arguments: list[str] | None = None) -> int:
 def run_command(work: Callable[[], int], command: str, error_code: int | None = None) -> int:
     """Do the work of a command and return its exit code: the one place where errors become messages.
 
-    Being interrupted, or having nobody to read the output, is no accident. Notes that were added to an error follow
-    its message. `error_code` replaces the exit code of an error for a command that publishes codes of its own.
+    An interrupt, or a closed pipe after standard output, is not a fault. Notes of an error follow its message.
+    `error_code` replaces the exit code of an error for a command with its own published codes.
     """
     _open_streams()
     try:
@@ -78,15 +78,15 @@ def run_command(work: Callable[[], int], command: str, error_code: int | None = 
         print("; ".join(["gpudiy: interrupted", *_notes(interrupt)]), file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        discard_output()  # the reader of our output has seen enough
+        discard_output()  # nobody reads our output any more
         return DONE
     except OSError as error:
         if error.filename is None:
-            discard_output()  # it is the output that cannot be written
+            discard_output()  # standard output cannot be written
         _print_error(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", error)
         return FAILED
     except Exception as error:
-        return _own_fault(error)
+        return _report_fault(error)
 
 
 def _print_error(message: str, error: BaseException) -> None:
@@ -99,15 +99,15 @@ def _notes(error: BaseException) -> list[str]:
     return getattr(error, "__notes__", [])
 
 
-def _own_fault(error: Exception) -> int:
-    """What no verb has foreseen: a fault of gpudiy or of the installation, told in one line unless more is wanted."""
+def _report_fault(error: Exception) -> int:
+    """Report an unexpected error, a fault of gpudiy or of the installation, in one line; raise it if asked to."""
     if os.environ.get(TRACEBACK):
         raise error
     if isinstance(error, ModuleNotFoundError):
-        what = f"the Python package {error.name!r} is missing; to get it: pip install 'gpudiy[all]'"
+        what = f"the Python package {error.name!r} is missing; install it: pip install 'gpudiy[all]'"
     else:
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        what = f"this is a fault of gpudiy: {said[:LONGEST_FAULT]}\n  {TRACEBACK}=1 in the environment shows where"
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        what = f"this is a bug in gpudiy: {problem[:LONGEST_FAULT]}\n  {TRACEBACK}=1 in the environment shows where"
     print(f"gpudiy: error: {what}", file=sys.stderr)
     return FAILED
 
@@ -116,15 +116,15 @@ def _run(words: list[str]) -> int:
     if words and words[0] in VERBS:
         return run_verb(words[0], words[1:])
     if words and not words[0].startswith("-"):
-        return unknown_word("gpudiy", "verb", words[0], list(VERBS))
+        return report_unknown_word("gpudiy", "verb", words[0], list(VERBS))
     parser = _parser()
     parser.parse_args(words)
     parser.print_help(sys.stderr)
     return BAD_INPUT
 
 
-def unknown_word(command: str, kind: str, word: str, known: list[str]) -> int:
-    """Tell that there is no such verb, and which is near."""
+def report_unknown_word(command: str, kind: str, word: str, known: list[str]) -> int:
+    """Print that a verb does not exist and which one has a similar name; the exit code."""
     from gpudiy.errors import near_name
 
     hint = near_name(word, known) or f"`{command} --help` lists them"
@@ -133,7 +133,7 @@ def unknown_word(command: str, kind: str, word: str, known: list[str]) -> int:
 
 
 def _open_streams() -> None:
-    """Streams that were closed lead nowhere; what a terminal cannot show is shown as `?`."""
+    """Replace closed streams by ones that discard everything; a character that cannot be encoded becomes `?`."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
     if sys.stderr is None:
@@ -144,7 +144,7 @@ def _open_streams() -> None:
 
 
 def discard_output() -> None:
-    """Send what is still to be written to standard output nowhere, or Python complains when it ends."""
+    """Discard the rest of standard output; otherwise Python complains when it ends."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError:
@@ -152,18 +152,20 @@ def discard_output() -> None:
 
 
 def run_verb(verb: str, arguments: list[str]) -> int:
+    """Parse the arguments of a verb, run it and return its exit code."""
     name, what = verb, VERBS[verb]
     subverbs = [word for owner, word in SUBVERBS if owner == verb]
     if arguments and arguments[0] in subverbs:
         name, what = f"{verb} {arguments[0]}", SUBVERBS[verb, arguments[0]]
         arguments = arguments[1:]
     elif verb in ("lock", "campaign") and arguments and not arguments[0].startswith("-"):
-        return unknown_word(f"gpudiy {verb}", "verb", arguments[0], subverbs)
+        return report_unknown_word(f"gpudiy {verb}", "verb", arguments[0], subverbs)
     result: int = verb_module(name).run(verb_parser(name, what).parse_args(arguments))
     return result
 
 
 def verb_module(name: str) -> ModuleType:
+    """The module of a verb, or of a verb and its subverb."""
     return import_module(f"gpudiy.cli.{name.replace(' ', '_')}")
 
 
@@ -185,7 +187,7 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="gpudiy",
         description="Find out what the memory models of GPUs really are.",
-        epilog=f"verbs:\n{verbs}\n\n`gpudiy VERB --help` tells about one of them.",
+        epilog=f"verbs:\n{verbs}\n\n`gpudiy VERB --help` describes one of them.",
         formatter_class=HelpText,
     )
     parser.add_argument("--version", action="version", version=f"gpudiy {__version__}")

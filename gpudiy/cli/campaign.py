@@ -1,4 +1,4 @@
-"""`gpudiy campaign`: what its subverbs are."""
+"""`gpudiy campaign`: prints the verbs for campaigns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ examples:
   gpudiy campaign init plan.toml
   gpudiy campaign run plan.toml
 
-`gpudiy campaign VERB --help` tells about one of them."""
+`gpudiy campaign VERB --help` describes one of them."""
 )
 
 

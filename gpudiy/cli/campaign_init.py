@@ -12,7 +12,7 @@ examples:
   gpudiy campaign init plan.toml
   gpudiy campaign init plan.toml --families rmw --devices sim:kepler,opencl
 
-exit code: 0 written, 2 the file is there already or a name is wrong"""
+exit code: 0 written, 2 the file already exists or a name is wrong"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -21,11 +21,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--families", metavar="F1,F2", default="classic", help="families of tests (default: %(default)s)"
     )
     parser.add_argument("--devices", metavar="D1,D2", default="sim:kepler", help="devices (default: %(default)s)")
-    parser.add_argument("--force", action="store_true", help="write over a plan that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing plan")
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.campaign.plan import plan_of, plan_template
+    from gpudiy.campaign.plan import parse_plan, plan_template
     from gpudiy.campaign.plan_text import PlanText
     from gpudiy.campaign.test_set import check_families
     from gpudiy.devices.opening import check_kind
@@ -34,14 +34,14 @@ def run(arguments: Namespace) -> int:
     path: Path = arguments.plan
     expect_writable(path)
     if path.exists() and not arguments.force:
-        raise InputError("there is a plan already", path=str(path), hint="--force writes over it")
+        raise InputError("this plan already exists", path=str(path), hint="--force overwrites it")
     devices = _names(arguments.devices)
     for device in devices:
         check_kind(device)
     text = plan_template(path.stem, _names(arguments.families), devices)
-    check_families(plan_of(PlanText.parse(text, str(path)), path))
+    check_families(parse_plan(PlanText.parse(text, str(path)), path))
     write_whole(path, text)
-    print(f"{path} is written: look at it, then `gpudiy campaign run {path}`")
+    print(f"{path} written: edit it, then start it with `gpudiy campaign run {path}`")
     return 0
 
 

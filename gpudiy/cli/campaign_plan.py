@@ -1,4 +1,4 @@
-"""`gpudiy campaign plan`: what a plan would do, and how long it would take."""
+"""`gpudiy campaign plan`: what a plan will do, and how long it will take."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 EPILOG = """\
-Nothing is written. The time is found by running a few of the tests on every device.
+Nothing is written. The time is estimated by running a few tests on every device.
 
 example:
   gpudiy campaign plan plan.toml
 
-exit code: 0 the plan can be run, 2 it cannot, 3 a device of it is not there"""
+exit code: 0 the plan can be run, 2 it has a mistake, 3 a device is missing"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("plan", metavar="PLAN", type=Path, help="the plan, a TOML file")
-    parser.add_argument("--dry-run", action="store_true", help="what this verb does anyway")
+    parser.add_argument("--dry-run", action="store_true", help="has no effect: this verb never writes anything")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -37,10 +37,10 @@ def run(arguments: Namespace) -> int:
         print(f"{format_count(found.tests, 'test')}, {format_count(found.models, 'model')}, {build} to build for")
         for device in found.devices:
             time = device.problem or f"about {duration(device.seconds)}"
-            tried = f"; {device.not_runnable} of {device.tried} tried cannot be run there" * bool(device.not_runnable)
-            print(f"  {device.device:<16} {device.runs:>9,} runs  {time}{tried}")
+            failed = f"; {device.not_runnable} of {device.tried} trial tests cannot run" if device.not_runnable else ""
+            print(f"  {device.device:<16} {device.runs:>9,} runs  {time}{failed}")
         more = f", then up to {found.rounds - 1} rounds for uncertain tests" if found.rounds > 1 else ""
-        print(f"the devices work side by side: about {duration(found.seconds)}{more}")
+        print(f"the devices work in parallel: about {duration(found.seconds)}{more}")
     return 3 if any(device.problem for device in found.devices) else 0
 
 

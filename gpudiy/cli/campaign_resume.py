@@ -1,4 +1,4 @@
-"""`gpudiy campaign resume`: go on with a campaign that was interrupted."""
+"""`gpudiy campaign resume`: continue an interrupted campaign."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from argparse import ArgumentParser, Namespace
 from gpudiy.cli import campaign_run
 
 EPILOG = """\
-The same as `gpudiy campaign run`, for a campaign that was begun: a misspelt plan begins nothing.
+The same as `gpudiy campaign run`, but only for a campaign that has already started.
 
 example:
   gpudiy campaign resume plan.toml
 
-exit code: that of `gpudiy campaign run`; 2 if the campaign was not begun"""
+exit code: that of `gpudiy campaign run`; 2 if the campaign has not started yet"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

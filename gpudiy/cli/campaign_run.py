@@ -1,4 +1,4 @@
-"""`gpudiy campaign run`: do all work of a plan that is not done yet."""
+"""`gpudiy campaign run`: do all work of a plan that is not finished."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gpudiy.campaign.campaign import Campaign, CampaignStep, Execute
 
 EPILOG = """\
-Whatever is done stays done: interrupt it, kill it, change the plan, and call it again. `gpudiy campaign status` tells
-how far it is, also while it runs.
+Finished work is kept: interrupt the campaign, kill it, change the plan, and call it again. `gpudiy campaign status`
+shows the progress, also while it runs.
 
 examples:
   gpudiy campaign run plan.toml
@@ -24,7 +24,7 @@ examples:
   gpudiy campaign run plan.toml --scheduler tcp://node7:8786
   gpudiy campaign run plan.toml --ci --junit result.xml
 
-exit code: 0 done, 1 with --ci: something forbidden was observed, 2 bad plan, 3 a device or a tool failed,
+exit code: 0 done, 1 with --ci: a forbidden outcome was observed, 2 bad plan, 3 a device or a tool failed,
 130 interrupted"""
 
 
@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-j", "--jobs", metavar="N", type=positive, default=2, help="processes that decide and build (default: 2)"
     )
     parser.add_argument(
-        "--ci", action="store_true", help="compare with the models of the plan; forbidden is exit code 1"
+        "--ci", action="store_true", help="compare with the models of the plan; a forbidden outcome is exit code 1"
     )
     parser.add_argument("--junit", metavar="FILE", type=Path, help="with --ci: write the result as JUnit XML")
     loudness = parser.add_mutually_exclusive_group()
@@ -61,7 +61,7 @@ def run(arguments: Namespace, begun: bool = False) -> int:
     except (InputError, UnwritableOutput, StoreInUse):
         raise
     except (GpudiyError, OSError, KeyboardInterrupt) as error:
-        error.add_note(f"what is finished is kept: `gpudiy campaign resume {arguments.plan}` goes on")
+        error.add_note(f"finished work is kept: `gpudiy campaign resume {arguments.plan}` continues")
         raise
 
 
@@ -76,8 +76,8 @@ def _do_stages(campaign: Campaign, arguments: Namespace) -> int:
         for _ in progress(campaign.decide(arguments.jobs), "tests decided", quiet):
             pass
     code = _build(campaign, arguments) if plan.build.architectures else 0
-    watch = _Watch(quiet, arguments.verbose)
-    for step in campaign.run(_executor(arguments)):
+    watch = _RunWatcher(quiet, arguments.verbose)
+    for step in campaign.run(_choose_executor(arguments)):
         watch.show(step)
     watch.line.clear()
     for problem in campaign.problems:
@@ -91,13 +91,13 @@ def _do_stages(campaign: Campaign, arguments: Namespace) -> int:
 
 
 def _build(campaign: Campaign, arguments: Namespace) -> int:
-    """Build for the architectures of the plan; that some tests are refused is a result and no failure."""
+    """Build for the architectures of the plan; a test that is changed by the compiler is a result, not a failure."""
     from gpudiy.cli import FAILED, run_verb
 
     plan = campaign.plan
     quiet = ["-q"] * arguments.quiet
     words = [
-        f"@{campaign.list_tests()}",
+        f"@{campaign.write_test_list()}",
         "--arch",
         ",".join(plan.build.architectures),
         "-j",
@@ -108,7 +108,7 @@ def _build(campaign: Campaign, arguments: Namespace) -> int:
     return FAILED if code == FAILED else 0
 
 
-def _executor(arguments: Namespace) -> Execute:
+def _choose_executor(arguments: Namespace) -> Execute:
     if arguments.scheduler is None and arguments.workers is None:
         from gpudiy.campaign.local import run_locally
 
@@ -118,8 +118,8 @@ def _executor(arguments: Namespace) -> Execute:
     return DaskCluster(arguments.scheduler, arguments.workers or 0).run
 
 
-class _Watch:
-    """Shows on standard error how far the runs are."""
+class _RunWatcher:
+    """Shows the progress of the runs on standard error."""
 
     def __init__(self, quiet: bool, verbose: bool) -> None:
         self.quiet = quiet
@@ -150,9 +150,9 @@ class _Watch:
 
 
 def _print_summary(campaign: Campaign) -> None:
-    from gpudiy.campaign.status import status_of
+    from gpudiy.campaign.status import read_status
 
-    status = status_of(campaign)
+    status = read_status(campaign)
     for device in status.devices:
         print(
             f"{device.device}: {device.done:,} runs, {device.iterations:,} iterations,"
@@ -163,7 +163,7 @@ def _print_summary(campaign: Campaign) -> None:
 
 
 def _conform(campaign: Campaign, arguments: Namespace) -> int:
-    """Compare the records with the models; forbidden outcomes are the answer no."""
+    """Compare the records with the models; return 1 if a forbidden outcome was observed."""
     from gpudiy.files import write_whole
     from gpudiy.logs.conformance import Agreement
 
@@ -175,7 +175,7 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
             print(f"  {finding.test} on {finding.chip}: {finding.outcome} {finding.count:,} times")
     if arguments.junit is not None:
         write_whole(arguments.junit, found.junit_text())
-        print(f"{arguments.junit} is written")
+        print(f"{arguments.junit} written")
     return int(found.forbidden)
 
 

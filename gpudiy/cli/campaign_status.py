@@ -1,4 +1,4 @@
-"""`gpudiy campaign status`: how far a campaign is."""
+"""`gpudiy campaign status`: the progress of a campaign."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from gpudiy.cli.campaign_plan import duration
 
 EPILOG = """\
-A campaign that is running is not disturbed by looking at it.
+This does not disturb a campaign that runs.
 
 example:
   gpudiy campaign status plan.toml
 
-exit code: 0 told, 2 there is no such plan or it was not begun"""
+exit code: 0 done, 2 the plan does not exist or has not started yet"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -24,9 +24,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.campaign.campaign import Campaign
-    from gpudiy.campaign.status import status_of
+    from gpudiy.campaign.status import read_status
 
-    status = status_of(Campaign.open(arguments.plan, begun=True))
+    status = read_status(Campaign.open(arguments.plan, begun=True))
     if arguments.json:
         print(json.dumps(status.as_json()))
         return 0

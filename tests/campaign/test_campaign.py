@@ -18,7 +18,7 @@ from campaign_plans import essence, plan_file
 
 from gpudiy.campaign.campaign import Campaign
 from gpudiy.campaign.plan import read_plan
-from gpudiy.campaign.records import finished_records
+from gpudiy.campaign.records import load_records
 from gpudiy.campaign.unit import ROUND, Unit
 from gpudiy.cli import main
 from gpudiy.logs.record import Ending, Record
@@ -81,7 +81,7 @@ def executed(weak: set[str]) -> object:
                 negative=500 - seen,
                 ending=Ending.TIMEOUT if unit.test.name == "CoRR" else Ending.FINISHED,
             )
-            yield unit, unit.stamped(record)
+            yield unit, unit.stamp_record(record)
 
     return execute
 
@@ -92,15 +92,15 @@ def test_later_rounds_go_to_uncertain_tests(tmp_path: Path) -> None:
     campaign = Campaign(plan)
     names = {test.name for test in campaign.tests}
     assert {"SB", "MP", "CoRR"} <= names
-    from gpudiy.campaign.verdicts import decide_tests, verdict_table
+    from gpudiy.campaign.verdicts import decide_tests, load_verdicts
 
     list(decide_tests(plan, campaign.tests, 1))
-    verdicts = verdict_table(plan)
+    verdicts = load_verdicts(plan)
     possible = {test.name for test in campaign.tests if verdicts[test.hash]["sc"] == "allowed"}
     weak = set(sorted(possible - {"CoRR"})[:1])
     list(campaign.run(executed(weak)))  # type: ignore[arg-type]
     rounds: dict[int, set[str]] = {}
-    for record in finished_records(plan):
+    for record in load_records(plan):
         rounds.setdefault(int(dict(record.options)[ROUND]), set()).add(record.test)
     assert rounds[1] == names
     assert rounds.get(2, set()) == possible - {"CoRR"}
@@ -114,11 +114,11 @@ def test_interrupted_runs_are_made_again(tmp_path: Path) -> None:
         for unit in units:
             yield (
                 unit,
-                unit.stamped(Record(unit.test.name, unit.test.hash, ending=Ending.STOPPED, reason="interrupted")),
+                unit.stamp_record(Record(unit.test.name, unit.test.hash, ending=Ending.STOPPED, reason="interrupted")),
             )
 
     assert list(campaign.run(cut)) == []
-    assert finished_records(campaign.plan) == []
+    assert load_records(campaign.plan) == []
 
 
 def test_ci_tells_what_is_forbidden(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,10 +144,10 @@ def test_a_device_that_is_gone_and_a_directory_that_cannot_be_written(
 ) -> None:
     plan = plan_file(tmp_path, 2, ["cuda:77"])
     assert main(["campaign", "run", str(plan), "-q"]) == 3
-    assert "goes on" in capsys.readouterr().err
+    assert "continues" in capsys.readouterr().err
     plan.write_text('directory = "/proc/nothing"\n' + plan.read_text())
     assert main(["campaign", "run", str(plan), "-q"]) == 3
-    assert "goes on" in capsys.readouterr().err
+    assert "continues" in capsys.readouterr().err
 
 
 def test_status_and_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_workers_on_this_machine(tmp_path: Path) -> None:
 def test_a_scheduler_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = plan_file(tmp_path, 2, ["sim:sc"])
     assert main(["campaign", "run", str(plan), "-q", "--scheduler", "nonsense"]) == 3
-    assert "no scheduler at nonsense" in capsys.readouterr().err
+    assert "cannot reach a scheduler at nonsense" in capsys.readouterr().err
 
 
 def test_a_device_that_no_worker_has(tmp_path: Path) -> None:

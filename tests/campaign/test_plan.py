@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from gpudiy.campaign.plan import SECTIONS, CampaignPlan, plan_of, plan_template, read_plan
+from gpudiy.campaign.plan import SECTIONS, CampaignPlan, parse_plan, plan_template, read_plan
 from gpudiy.campaign.plan_text import PlanText
 from gpudiy.errors import InputError
 
 
 def plan(text: str) -> CampaignPlan:
-    return plan_of(PlanText.parse(text, "my.toml"), Path("my.toml"))
+    return parse_plan(PlanText.parse(text, "my.toml"), Path("my.toml"))
 
 
 def test_the_template_is_a_plan_with_all_defaults() -> None:
@@ -35,7 +35,7 @@ def test_the_template_explains_every_key() -> None:
 
 
 def test_paths_stand_beside_the_plan() -> None:
-    made = plan_of(PlanText.parse("[tests]\npaths = ['t']\n"), Path("some/where/my.toml"))
+    made = parse_plan(PlanText.parse("[tests]\npaths = ['t']\n"), Path("some/where/my.toml"))
     assert made.directory == Path("some/where/my.campaign")
     assert made.path("t") == Path("some/where/t")
     assert made.path("/t") == Path("/t")
@@ -48,17 +48,17 @@ TESTS = "[tests]\nfamilies = ['classic']\n"
     ("text", "place", "message"),
     [
         ("", "1:1", "the plan names no tests"),
-        ("tests = 3\n", "1:1", "tests is a section of its own"),
-        ("[tests]\nfamilies = 'classic'\n", "2:1", "tests.families is a list"),
+        ("tests = 3\n", "1:1", "tests is a section: write"),
+        ("[tests]\nfamilies = 'classic'\n", "2:1", "tests.families must be a list"),
         ("[tests]\nfamilies = [1]\n", "2:1", "1 is not a text in quotes"),
         ("[tests]\nfamilies = ['a', 'a']\n", "2:1", "'a' is named twice"),
-        (TESTS + "[run]\niteration = 3\n", "4:1", "[run] has no 'iteration'"),
+        (TESTS + "[run]\niteration = 3\n", "4:1", "[run] has no key 'iteration'"),
         (TESTS + "[run]\n  iterations = 0\n", "4:3", "0 is out of range: from 1 to"),
         (TESTS + "[run]\nrounds = 2000\n", "4:1", "2000 is out of range: from 1 to 1,000"),
         (TESTS + "[run]\niterations = true\n", "4:1", "True is not a whole number"),
         (TESTS + "[run]\nseeds = [1.5]\n", "4:1", "1.5 is not a whole number"),
         (TESTS + "[models]\nnames = []\n", "1:1", "the plan has nothing to do"),
-        (TESTS + "[rum]\n", "3:2", "a plan has no 'rum'"),
+        (TESTS + "[rum]\n", "3:2", "a plan has no key 'rum'"),
         ("report = 'yes'\n" + TESTS, "1:1", "'yes' is not true or false"),
         ("name = \n" + TESTS, "1:8", "invalid value"),
         ("name = 'x'\nname = 'y'\n", "2:11", "cannot overwrite a value"),

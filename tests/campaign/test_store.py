@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiy.campaign import store as store_module
-from gpudiy.campaign.store import JOURNAL, Form, RowStore, StoreError, stored_rows
+from gpudiy.campaign.store import JOURNAL, Form, RowStore, StoreError, load_rows
 
 Row = dict[str, int]
 
@@ -33,7 +33,7 @@ FORM: Form[Row] = Form(lambda row: str(row["n"]), json.dumps, json.loads, _write
 
 
 def numbers(directory: Path) -> list[int]:
-    return sorted(row["n"] for row in stored_rows(directory, FORM))
+    return sorted(row["n"] for row in load_rows(directory, FORM))
 
 
 @pytest.fixture(autouse=True)

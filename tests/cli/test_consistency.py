@@ -120,7 +120,7 @@ def test_a_fault_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: py
     monkeypatch.delenv(cli.TRACEBACK, raising=False)
     monkeypatch.setattr(cli, "_run", broken)
     assert main(["show"]) == 3
-    assert "fault of gpudiy: ValueError: no such thing\n" in capsys.readouterr().err
+    assert "bug in gpudiy: ValueError: no such thing\n" in capsys.readouterr().err
     monkeypatch.setenv(cli.TRACEBACK, "1")
     with pytest.raises(ValueError, match="such thing"):
         main(["show"])
