@@ -26,7 +26,7 @@ TYPE_NAMES = (
     "st.wb", "ld.ca", "st", "ld", "st.cg", "ld.cg", "st.wt", "ld.cv", "st.cs", "ld.cs", "ld.lu",
     "st.volatile", "ld.volatile",
     *(f"{word}.{scope.word}" for word in ("st.relaxed", "ld.relaxed", "st.release", "ld.acquire") for scope in _SCOPES),
-    "atom", "red",
+    "atom", "red", "st.mmio.relaxed.sys", "ld.mmio.relaxed.sys",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(TYPE_NAMES)}
 

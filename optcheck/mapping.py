@@ -44,14 +44,14 @@ class Mapping:
         return self.generation not in (Generation.KEPLER, Generation.MAXWELL)
 
     def strength(self, access: Access) -> str:
-        """What an access in global memory has in SASS: `STRONG.GPU`, `CG`, or nothing."""
+        """What an access in global memory has in SASS: `STRONG.GPU`, `MMIO.SYS`, `CG`, or nothing."""
         scope = access.effective_scope
         if access.cache in CACHE_SCOPES:
             scope = CACHE_SCOPES[access.cache]
         if scope is None:
             return ""
         if self.modern:
-            return f"STRONG.{self._scope_word(scope)}"
+            return f"{'MMIO' if access.order is Order.MMIO else 'STRONG'}.{self._scope_word(scope)}"
         if scope is Scope.CTA:
             return ""
         return "CG" if scope is Scope.GPU else "CV"
@@ -196,8 +196,7 @@ def _cas_loop(found: SassInstruction) -> bool:
 def _found_strength(found: SassInstruction, mapping: Mapping) -> str:
     modifiers = found.modifiers
     if mapping.modern:
-        if "STRONG" not in modifiers:
-            return ""
+        strong = next((word for word in modifiers if word in ("STRONG", "MMIO")), "")
         scope = next((word for word in modifiers if word in STRENGTHS), "")
-        return f"STRONG.{scope}"
+        return f"{strong}.{scope}" if strong else ""
     return next((word for word in modifiers if word in ("CG", "CV", "WT")), "")

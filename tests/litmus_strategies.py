@@ -95,7 +95,7 @@ def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
 
     @st.composite
     def access(draw: st.DrawFn) -> Access:
-        order = draw(st.sampled_from(TRAITS[kind].orders))
+        order = draw(st.sampled_from([order for order in TRAITS[kind].orders if order.reaches(space)]))
         scope = draw(st.sampled_from(ACCESS_SCOPES)) if order.takes_scope else None
         cache = None
         if order is Order.WEAK and kind in (Load, Store):

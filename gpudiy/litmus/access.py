@@ -61,7 +61,11 @@ class Space(StrEnum):
 
 
 class Order(StrEnum):
-    """The memory order of an access; a volatile access is a relaxed one of scope sys that no compiler may touch."""
+    """The memory order of an access.
+
+    A volatile access is a relaxed one of scope sys that no compiler may touch. An mmio access is one that the hardware
+    also does exactly as often as the program says, neither merged with others nor repeated.
+    """
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -69,6 +73,7 @@ class Order(StrEnum):
     RELEASE = "release"
     ACQ_REL = "acq_rel"
     VOLATILE = "volatile"
+    MMIO = "mmio"
 
     @property
     def takes_scope(self) -> bool:
@@ -79,7 +84,7 @@ class Order(StrEnum):
     def implied_scope(self) -> Scope | None:
         """The scope of an order that does not name one."""
         match self:
-            case Order.VOLATILE:
+            case Order.VOLATILE | Order.MMIO:
                 return Scope.SYS
             case Order.WEAK | Order.RELAXED | Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
                 return None
@@ -87,7 +92,7 @@ class Order(StrEnum):
     @property
     def words(self) -> tuple[str, ...]:
         """The order as modifiers, the word that tells it from others first."""
-        return (self.value,)
+        return ("mmio", "relaxed", "sys") if self is Order.MMIO else (self.value,)
 
     @property
     def spelling(self) -> str:
@@ -99,6 +104,8 @@ class Order(StrEnum):
         match self:
             case Order.WEAK | Order.VOLATILE | Order.RELAXED | Order.ACQUIRE | Order.RELEASE | Order.ACQ_REL:
                 return True
+            case Order.MMIO:
+                return space is Space.GLOBAL
 
 
 class CacheOperator(StrEnum):

@@ -30,8 +30,8 @@ from gpudiy.litmus.instruction import (
     Store,
 )
 
-_READ_ONLY = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE)
-_WRITE_ONLY = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE)
+_READ_ONLY = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE, Order.MMIO)
+_WRITE_ONLY = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE, Order.MMIO)
 _BOTH = (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL)
 
 

@@ -27,7 +27,7 @@ def _order_set(order: Order) -> str:
     match order:
         case Order.WEAK:
             return "WEAK"
-        case Order.RELAXED:
+        case Order.RELAXED | Order.MMIO:
             return "RLX"
         case Order.ACQUIRE:
             return "ACQ"
