@@ -5,10 +5,13 @@ One function for each arrow of the pipeline; what they give shows itself in a no
     test = gpudiy.read("mp.litmus")                        a Test
     tests = gpudiy.generate(family="classic")              a list of Tests
     verdicts = gpudiy.model(tests, models="sc,ptx-6.0")    a DataFrame, one row per verdict
+    records = gpudiy.run(tests, device="sim:kepler")       a DataFrame, one row per record
+    gpudiy.compare(records), gpudiy.conform(records, "ptx-6.0"), gpudiy.table(records), gpudiy.report(records)
+    gpudiy.check_lock("he-yu-spinlock")                    a LockReport: right, wrong or unknown
 
-Where a function takes tests it takes one or many, as such or as paths. Options have the names and defaults of the
-command line. Errors are of one family, `GpudiyError`. Everything is imported when it is first used, so that
-`import gpudiy` costs nothing.
+Where a function takes tests it takes one or many, as such or as paths; where it takes logs it takes paths or records.
+Options have the names and defaults of the command line. Errors are of one family, `GpudiyError`. Everything is imported
+when it is first used, so that `import gpudiy` costs nothing.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING
 from gpudiy.version import __version__
 
 if TYPE_CHECKING:
+    from gpudiy.devices.run import run
     from gpudiy.diy.generate import generate
     from gpudiy.errors import DeviceFailure, GpudiyError, InputError, MissingTool, UnwritableOutput, UsageError
     from gpudiy.litmus.loading import read, read_all
@@ -37,6 +41,7 @@ if TYPE_CHECKING:
     from gpudiy.models.verdict_frame import model
 
 _MODULES = {
+    "devices.run": ("run",),
     "diy.generate": ("generate",),
     "errors": ("DeviceFailure", "GpudiyError", "InputError", "MissingTool", "UnwritableOutput", "UsageError"),
     "litmus.loading": ("read", "read_all"),
@@ -60,7 +65,7 @@ __all__ = [
     "ChipComparison", "Conformance", "DeviceFailure", "Execution", "GpudiyError", "HtmlReport", "InputError",
     "Judgement", "LockReport", "MissingTool", "Record", "Tables", "Test", "UnwritableOutput", "UsageError", "Verdict",
     "__version__", "check_lock", "compare", "conform", "generate", "model", "read", "read_all", "read_log", "report",
-    "table", "write_log",
+    "run", "table", "write_log",
 ]  # fmt: skip
 
 

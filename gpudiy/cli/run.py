@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sys
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
@@ -72,21 +71,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.run_output import RunTable
-    from gpudiy.devices.opening import check_kind
-    from gpudiy.errors import InputError
+    from gpudiy.devices.opening import list_device_names
+    from gpudiy.logs.growing_log import open_log_of_run
 
-    devices = list(dict.fromkeys(name.strip() for name in arguments.device.split(",") if name.strip()))
-    if not devices:
-        raise InputError("no device is named", hint="`gpudiy devices` lists them")
-    for device in devices:
-        check_kind(device)
+    devices = list_device_names(arguments.device)
     settings = run_settings(arguments)
-    if arguments.resume and not arguments.output:
-        raise InputError("there is nothing to resume", hint="-o LOG names the log that is continued")
-    if arguments.format and not arguments.output:
-        raise InputError("there is no log to write as " + arguments.format, hint="-o LOG names it")
     tests, bad = load(arguments.paths)
-    log = _open_log(arguments) if arguments.output else None
+    log = open_log_of_run(arguments.output or None, arguments.format, resume=arguments.resume, report_damage=say)
     table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
     shown: Callable[[Record], None] = _json_line if arguments.json else table.show
@@ -107,23 +98,15 @@ def run(arguments: Namespace) -> int:
     return code
 
 
-def _open_log(arguments: Namespace) -> GrowingLog:
-    from gpudiy.logs.growing_log import GrowingLog
-
-    return GrowingLog.open(arguments.output, arguments.format, resume=arguments.resume, report_damage=say)
-
-
 def run_settings(arguments: Namespace) -> RunSettings:
     """What the command line asks of a run."""
-    from gpudiy.devices.settings import RunSettings
-    from gpudiy.devices.stop_rule import NEVER, parse_stop_rule
-    from gpudiy.harness.incantation_text import read_incantation
+    from gpudiy.devices.settings import make_settings
 
-    return RunSettings(
+    return make_settings(
         iterations=arguments.iterations,
-        seed=secrets.randbits(32) if arguments.seed is None else arguments.seed,
-        incantations=read_incantation(arguments.incantation),
-        until=NEVER if arguments.until is None else parse_stop_rule(arguments.until),
+        seed=arguments.seed,
+        incantation=arguments.incantation,
+        until=arguments.until,
         limit=arguments.limit,
     )
 
@@ -162,11 +145,11 @@ def _run_on(
     codes = []
     try:
         with Runner(device, OPENER, progress.tell) as runner:
-            wanted = [test for test in tests if log is None or not log.has(test, runner.chip.device)]
-            if len(wanted) < len(tests):
-                say(f"{device}: {len(tests) - len(wanted):,} of {len(tests):,} tests are in the log already")
-            progress.tests = len(wanted)
-            for record in runner.run(wanted, settings):
+            missing = tests if log is None else log.missing(tests, runner.chip.device)
+            if len(missing) < len(tests):
+                say(f"{device}: {len(tests) - len(missing):,} of {len(tests):,} tests are in the log already")
+            progress.tests = len(missing)
+            for record in runner.run(missing, settings):
                 progress.finish_test()
                 if log is not None:
                     log.add(record)

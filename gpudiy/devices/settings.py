@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from dataclasses import dataclass, field
 
-from gpudiy.devices.stop_rule import NEVER, StopRule
-from gpudiy.harness.incantation_text import IncantationBook
+from gpudiy.devices.stop_rule import NEVER, StopRule, parse_stop_rule
+from gpudiy.errors import UsageError
+from gpudiy.harness.incantation_text import IncantationBook, read_incantation
 
+ITERATIONS = 100_000  # of each test, where nobody says otherwise
 SEED_BITS = 63
 
 
@@ -15,7 +18,7 @@ SEED_BITS = 63
 class RunSettings:
     """Iterations of each test, and how they are run."""
 
-    iterations: int = 100_000
+    iterations: int = ITERATIONS
     seed: int = 0
     incantations: IncantationBook = field(default_factory=IncantationBook)
     until: StopRule = NEVER
@@ -23,9 +26,27 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
-            raise ValueError(f"a run has at least 1 iteration, not {self.iterations:,}")
+            raise UsageError(f"a run has at least 1 iteration, not {self.iterations:,}")
         if self.limit is not None and self.limit <= 0:
-            raise ValueError(f"a time limit is above 0 seconds, not {self.limit:g}")
+            raise UsageError(f"a time limit is above 0 seconds, not {self.limit:g}")
+
+
+def make_settings(
+    *,
+    iterations: int = ITERATIONS,
+    seed: int | None = None,
+    incantation: str = "default",
+    until: str | None = None,
+    limit: float | None = None,
+) -> RunSettings:
+    """Settings from the words of a person; without a seed they get a new one."""
+    return RunSettings(
+        iterations=iterations,
+        seed=secrets.randbits(32) if seed is None else seed,
+        incantations=read_incantation(incantation),
+        until=NEVER if until is None else parse_stop_rule(until),
+        limit=limit,
+    )
 
 
 def derived_seed(seed: int, content_hash: str, chunk: int) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from gpudiy.errors import InputError, UnwritableOutput
+from gpudiy.errors import InputError, UnwritableOutput, check_choice
 from gpudiy.litmus.content import content_hash
 from gpudiy.logs.json_lines import print_json_line
 from gpudiy.logs.record import Ending, Record
@@ -22,6 +22,25 @@ if TYPE_CHECKING:
 # When a log is continued, a test is run again if it failed for a reason that does not lie in the test.
 UNDONE = (Ending.DEVICE_LOST, Ending.OUT_OF_MEMORY)
 INTERRUPTED = "interrupted"
+
+
+def open_log_of_run(
+    name: str | None,
+    format: str | None = None,
+    *,
+    resume: bool = False,
+    report_damage: Callable[[LogProblem], None] = lambda problem: None,
+) -> GrowingLog | None:
+    """The log that a run is asked to write, see `GrowingLog.open`; None where it is asked for none."""
+    if name is not None:
+        return GrowingLog.open(name, format, resume=resume, report_damage=report_damage)
+    if resume:
+        raise InputError(
+            "there is nothing to resume", hint="-o LOG (in Python: output) names the log that is continued"
+        )
+    if format is not None:
+        raise InputError(f"there is no log to write as {format}", hint="-o LOG (in Python: output) names it")
+    return None
 
 
 class GrowingLog:
@@ -50,6 +69,8 @@ class GrowingLog:
         known = (".txt", ".log", ".jsonl", ".json", ".parquet")
         if not format and not name.lower().endswith(known):
             raise InputError(f"the name of the log of a run ends in {', '.join(known)}", path=name)
+        if format:
+            check_choice(format, LogFormat, "format")
         chosen = LogFormat(format) if format else format_of(name)
         if chosen is LogFormat.PARQUET:
             from gpudiy.logs.parquet import expect_parquet
@@ -81,9 +102,9 @@ class GrowingLog:
     ) -> None:
         self.close()
 
-    def has(self, test: Test, device: str) -> bool:
-        """Whether the log holds a result of the test on this device, so that it need not be run again."""
-        return (content_hash(test), device) in self._done
+    def missing(self, tests: Iterable[Test], device: str) -> list[Test]:
+        """The tests of which the log holds no result on this device: those that are still to be run."""
+        return [test for test in tests if (content_hash(test), device) not in self._done]
 
     def add(self, record: Record) -> None:
         """Write one record, at once."""

@@ -19,7 +19,7 @@ from gpudiy.devices.runner import Runner, run_tests
 from gpudiy.devices.settings import RunSettings, derived_seed
 from gpudiy.devices.stop_rule import StopRule, parse_stop_rule
 from gpudiy.devices.worker import Worker, WorkerFailure
-from gpudiy.errors import InputError
+from gpudiy.errors import InputError, UsageError
 from gpudiy.litmus import content_hash
 from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.logs.record import Ending, Record
@@ -166,9 +166,9 @@ def test_bad_stop_rules(text: str) -> None:
 
 
 def test_what_is_not_a_run_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least 1 iteration"):
+    with pytest.raises(UsageError, match="at least 1 iteration"):
         RunSettings(iterations=0)
-    with pytest.raises(ValueError, match="above 0 seconds"):
+    with pytest.raises(UsageError, match="above 0 seconds"):
         RunSettings(limit=0)
 
 

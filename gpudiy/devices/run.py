@@ -1,0 +1,63 @@
+"""`run`: tests on devices, from Python in one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from gpudiy.devices.opening import list_device_names
+from gpudiy.devices.runner import Runner
+from gpudiy.devices.settings import ITERATIONS, make_settings
+from gpudiy.litmus.loading import TestSource, read_all
+from gpudiy.logs.frame import frame_of_records
+from gpudiy.logs.growing_log import open_log_of_run
+from gpudiy.logs.record import Record
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+def run(
+    tests: TestSource,
+    *,
+    device: str | Iterable[str],
+    iterations: int = ITERATIONS,
+    seed: int | None = None,
+    incantation: str = "default",
+    until: str | None = None,
+    limit: float | None = None,
+    output: str | Path | None = None,
+    format: Literal["text", "jsonl", "parquet"] | None = None,
+    resume: bool = False,
+) -> DataFrame:
+    """Run tests on devices: `gpudiy.run("mp.litmus", device="sim:kepler", iterations=100_000)`.
+
+    `tests` is a test or a path, or several; `device` is a name such as `cuda:0`, `opencl` or `sim:kepler`, or several.
+    The result has one row per record, with the columns of `gpudiy.logs.SCHEMA`. What hung, crashed or could not be run
+    is a record that says so.
+
+    The same `seed` gives the same run; without one it is a new one. `incantation` is default, none, all, switches such
+    as stress+sync, or a file of `gpudiy tune`. `until` stops a test early: "observed", a number of sightings, or
+    "confidence". `limit` is the time for each test, in seconds.
+
+    `output` is a log that grows with every record, in the format of its suffix or in `format`; an interrupt leaves what
+    was finished there. With `resume` it is continued: tests that are in it are not run again, and not in the result.
+
+    Bad input and unknown devices raise `InputError`, a device that does not open raises `DeviceFailure`.
+    """
+    names = list_device_names(device)
+    settings = make_settings(iterations=iterations, seed=seed, incantation=incantation, until=until, limit=limit)
+    loaded = read_all(tests)
+    records: list[Record] = []
+    log = open_log_of_run(None if output is None else str(output), format, resume=resume)
+    with log or nullcontext():
+        for name in names:
+            with Runner(name) as runner:
+                missing = loaded if log is None else log.missing(loaded, runner.chip.device)
+                for record in runner.run(missing, settings):
+                    if log is not None:
+                        log.add(record)
+                    records.append(record)
+    return frame_of_records(records)
