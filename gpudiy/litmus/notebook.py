@@ -15,8 +15,10 @@ from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test
 
 MONOSPACE = "font-family:ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;font-size:13px;line-height:1.45"
+PLAIN_PRE = f"{MONOSPACE};white-space:pre;overflow-x:auto;margin:4px 0;padding:0;background:transparent;color:inherit"
 PLAIN_TABLE = "border-collapse:collapse;border:none;margin:0"
 CELL = "text-align:left;white-space:pre;padding:1px 14px 1px 0;border:none;background:transparent;color:inherit"
+PARTS = "display:flex;flex-wrap:wrap;align-items:flex-start;gap:8px 48px;margin:8px 0"
 HEAD = f"{CELL};font-weight:600;border-bottom:1px solid currentColor"
 
 
@@ -26,9 +28,14 @@ def html_of_test(test: Test) -> str:
     return (
         f'<div style="{MONOSPACE};color:inherit">'
         f'<div style="font-weight:600">{escape(test.name)}</div>{notes}'
-        f'<div style="display:flex;flex-wrap:wrap;gap:8px 48px;margin:8px 0">{_program(test)}{_tree(test)}</div>'
+        f'<div style="{PARTS}">{_program(test)}{_tree(test)}</div>'
         f"{_facts(test)}</div>"
     )
+
+
+def pre_html(text: str) -> str:
+    """Text as it is, line by line."""
+    return f'<pre style="{PLAIN_PRE}">{escape(text)}</pre>'
 
 
 def _program(test: Test) -> str:
@@ -45,8 +52,7 @@ def _row(texts: tuple[str, ...]) -> str:
 
 def _tree(test: Test) -> str:
     lines = (f"{branch}{level}  {threads}".rstrip() for branch, level, threads in tree_lines(test))
-    style = f"{MONOSPACE};margin:0;padding:0;background:transparent;color:inherit"
-    return f'<pre style="{style}">{escape(chr(10).join(lines))}</pre>'
+    return pre_html("\n".join(lines))
 
 
 def _facts(test: Test) -> str:

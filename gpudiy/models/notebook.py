@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from html import escape
 
+from gpudiy.litmus.notebook import pre_html
 from gpudiy.models.execution_picture import draw_explanation
 from gpudiy.models.explanation import Explanation, explain
 from gpudiy.models.report import explanation_text
@@ -27,8 +28,7 @@ def html_of_verdict(verdict: Verdict) -> str:
 
 def _text_html(text: str) -> str:
     first, _, rest = text.partition("\n")
-    more = f'<pre style="margin:0;background:transparent;color:inherit">{escape(rest)}</pre>' if rest else ""
-    return f'<div style="color:inherit"><b>{escape(first)}</b>{more}</div>'
+    return f'<div style="color:inherit"><b>{escape(first)}</b>{pre_html(rest) if rest else ""}</div>'
 
 
 def _picture(explanation: Explanation) -> str:
@@ -38,5 +38,4 @@ def _picture(explanation: Explanation) -> str:
 def _details(text: str) -> str:
     """The first line, and the others for whoever asks for them."""
     first, _, rest = text.partition("\n")
-    style = "margin:4px 0;background:transparent;color:inherit"
-    return f'<details><summary>{escape(first)}</summary><pre style="{style}">{escape(rest)}</pre></details>'
+    return f"<details><summary>{escape(first)}</summary>{pre_html(rest)}</details>"

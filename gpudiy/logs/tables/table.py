@@ -58,7 +58,7 @@ class Tables(list[Table]):
     def __str__(self) -> str:
         from gpudiy.logs.tables.terminal import plain_text  # it needs the class itself
 
-        return plain_text(self)
+        return plain_text(self).rstrip("\n")
 
     def __repr__(self) -> str:
         return f"<Tables: {', '.join(f'{table.title} ({len(table.rows)} rows)' for table in self)}>"
