@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from gpudiy.diy.cycle import Limits
+from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.generator import Generator, Recipe, Trees
 from gpudiy.diy.vocabulary import parse_edges, resolved
 from gpudiy.litmus import Test, read_test
@@ -27,7 +27,9 @@ EDGES = "Pod** MembarSysd** Rfe Fre Coe"
 
 
 def family() -> list[Test]:
-    recipe = Recipe(resolved(parse_edges(EDGES, "bench").edges), limits=Limits(edges=8, threads=4), trees=Trees.ONE)
+    recipe = Recipe(
+        resolved(parse_edges(EDGES, "bench").edges), limits=CycleLimits(edges=8, threads=4), trees=Trees.ONE
+    )
     return [read_test(blueprint.text()) for blueprint in Generator(recipe).blueprints()]
 
 

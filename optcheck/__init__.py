@@ -1,4 +1,4 @@
 """optcheck proves from the SASS of a binary that a litmus test survived compilation.
 
-The room is empty so far; it may import nothing of gpudiy but `gpudiy.litmus`.
+It may import nothing of gpudiy but `gpudiy.litmus` and what that rests on.
 """

@@ -27,7 +27,7 @@ class BinaryError(InputError):
 
 
 @dataclass(frozen=True, slots=True)
-class Binary:
+class SassBinary:
     """The architecture of a cubin, and its tests by the name of the function that plays them."""
 
     architecture: str
@@ -48,7 +48,7 @@ def is_cubin(data: bytes) -> bool:
     return data[:4] == MAGIC and len(data) >= HEADER.size and HEADER.unpack_from(data)[2] == CUDA_MACHINE
 
 
-def read_binary(data: bytes, path: str = "<binary>") -> Binary:
+def read_binary(data: bytes, path: str = "<binary>") -> SassBinary:
     """What the cubin says; raises `BinaryError` where it is not one, or is cut short."""
     if not is_cubin(data):
         raise BinaryError("this is no cubin", path=path)
@@ -56,7 +56,7 @@ def read_binary(data: bytes, path: str = "<binary>") -> Binary:
         tests: dict[str, list[Test]] = {}
         for function, text in _texts(data):
             tests.setdefault(function, []).append(read_test(text, f"{path} ({function})"))
-        return Binary(_architecture(data), tests)
+        return SassBinary(_architecture(data), tests)
     except (struct.error, IndexError, ValueError, UnicodeDecodeError):
         raise BinaryError("this cubin is damaged: its tables lead outside of it", path=path) from None
 

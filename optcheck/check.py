@@ -1,4 +1,4 @@
-"""The check of kernels: from disassembled text and the tests it came from to verdicts."""
+"""The check of kernels: from disassembled text and the tests it came from to findings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import replace
 from gpudiy.litmus.access import Access
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test
+from optcheck.finding import Check, Cluster, Deviation, Finding, strongest
 from optcheck.graph import Graph
+from optcheck.linked_thread import LinkedThread
 from optcheck.linking import Anchor, find_clusters
 from optcheck.listing import SassFunction, read_listing
 from optcheck.literal import TYPE_NAMES, cache_or_order
-from optcheck.mapping import Mapping as SassMapping
-from optcheck.mapping import mapping_for
+from optcheck.mapping import SassMapping, mapping_for
 from optcheck.specification import AccessKind, ExpectedAccess, Specification, ThreadSpecification, specify
 from optcheck.stress import check_stress
 from optcheck.thread_check import ThreadCheck
 from optcheck.values import Values
-from optcheck.verdict import Check, Cluster, Finding, Verdict, strongest
 
 KINDS = {"ld": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC, "red": AccessKind.REDUCE}
 
@@ -26,7 +26,7 @@ KINDS = {"ld": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMI
 def check_kernels(
     text: str, tests: Mapping[str, Test], architecture: str = "", path: str = "<text>"
 ) -> Iterator[Check]:
-    """A verdict on every kernel of a listing that is a test or carries literals; `tests` are by name of kernel.
+    """A finding on every kernel of a listing that is a test or carries literals; `tests` are by name of kernel.
 
     The architecture is that of the listing unless one is given. Raises `SassError` where the listing cannot be read.
     """
@@ -36,7 +36,7 @@ def check_kernels(
 def check_functions(
     functions: Iterable[SassFunction], tests: Mapping[str, Sequence[Test]], architecture: str = ""
 ) -> Iterator[Check]:
-    """A verdict on every test of every function: tests that differ in their scope trees alone can share one."""
+    """A finding on every test of every function: tests that differ in their scope trees alone can share one."""
     left = dict(tests)
     known = _Known(architecture)
     for function in functions:
@@ -48,8 +48,8 @@ def check_functions(
         if check is not None:
             yield check
     for name, test in ((name, test) for name, lost in left.items() for test in lost):
-        missing = Finding(Verdict.UNVERIFIABLE, f"there is no kernel {name} in the listing")
-        yield Check(name, Verdict.UNVERIFIABLE, (missing,), test=test.name)
+        missing = Deviation(Finding.UNVERIFIABLE, f"there is no kernel {name} in the listing")
+        yield Check(name, Finding.UNVERIFIABLE, (missing,), test=test.name)
 
 
 class _Known:
@@ -61,7 +61,7 @@ class _Known:
 
     def checks(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
         code = _code_of(function)
-        changed: dict[object, Check] = {}  # findings show lines of this function and of the threads of a test
+        changed: dict[object, Check] = {}  # deviations show lines of this function and of the threads of a test
         for test in tests:
             specification = specify(test)
             key = (code, specification.problem, tuple(map(id, specification.threads)))
@@ -73,13 +73,13 @@ class _Known:
             if shown not in changed:
                 changed[shown] = check_test(function, test, specification, self.architecture)
             check = replace(changed[shown], test=test.name)
-            if check.verdict is Verdict.UNCHANGED:
+            if check.finding is Finding.UNCHANGED:
                 self.unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1)), specification
             yield check
 
 
 def _code_of(function: SassFunction) -> object:
-    """What a verdict depends on: instructions are one object each, and places are counted from the start."""
+    """What a finding depends on: instructions are one object each, and places are counted from the start."""
     start = function.lines[0]
     return (
         tuple(map(id, function.instructions)),
@@ -104,17 +104,17 @@ def _moved(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1)
 
 
 def check_test(function: SassFunction, test: Test, specification: Specification, architecture: str = "") -> Check:
-    """The verdict on the function that a test became."""
+    """The finding on the function that a test became."""
     if specification.problem:
-        finding = Finding(Verdict.UNVERIFIABLE, specification.problem)
+        deviation = Deviation(Finding.UNVERIFIABLE, specification.problem)
         architecture = architecture or function.architecture
-        return Check(function.name, Verdict.UNVERIFIABLE, (finding,), (), architecture, test.name)
+        return Check(function.name, Finding.UNVERIFIABLE, (deviation,), (), architecture, test.name)
     values = Values(Graph(function))
     return _compared(values, find_clusters(values), specification, architecture, test)
 
 
 def check_literals(function: SassFunction, architecture: str = "") -> Check | None:
-    """The verdict on a function whose test nobody knows; None for one without literals."""
+    """The finding on a function whose test nobody knows; None for one without literals."""
     if not function.literals:
         return None
     values = Values(Graph(function))
@@ -131,9 +131,9 @@ def _compared(
 ) -> Check:
     function = values.graph.function
     architecture = architecture or function.architecture
-    findings, shown = _compare(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
+    deviations, shown = _compare(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
     name = test.name if test is not None else ""
-    return Check(function.name, strongest(findings), tuple(findings), tuple(shown), architecture, name)
+    return Check(function.name, strongest(deviations), tuple(deviations), tuple(shown), architecture, name)
 
 
 def _compare(
@@ -142,21 +142,21 @@ def _compare(
     specification: Specification,
     mapping: SassMapping,
     test: Test | None,
-) -> tuple[list[Finding], list[Cluster]]:
-    findings: list[Finding] = []
+) -> tuple[list[Deviation], list[Cluster]]:
+    deviations: list[Deviation] = []
     shown: list[Cluster] = []
     for thread in specification.threads:
         own = [cluster for cluster in clusters if cluster[0].literal.thread == thread.thread]
         if not own and thread.accesses:
             why = f"P{thread.thread}: its specification is not in the SASS"
-            findings.append(Finding(Verdict.UNVERIFIABLE, why))
+            deviations.append(Deviation(Finding.UNVERIFIABLE, why))
         for cluster in own:
             others = [other for other in own if other is not cluster]
-            check = ThreadCheck(values, thread, cluster, others, mapping, _texts(thread, test))
-            found = check.findings()
-            findings += found
-            shown.append(_described(values, cluster, check, found))
-    return findings, shown
+            linked = LinkedThread(values, thread, cluster, others, mapping, _texts(thread, test))
+            found = ThreadCheck(linked).deviations()
+            deviations += found
+            shown.append(_described(linked, found))
+    return deviations, shown
 
 
 def _texts(thread: ThreadSpecification, test: Test | None) -> Callable[[int], str]:
@@ -165,17 +165,17 @@ def _texts(thread: ThreadSpecification, test: Test | None) -> Callable[[int], st
     return lambda index: f"P{thread.thread}: {instruction_text(test.threads[thread.thread][index])}"
 
 
-def _described(values: Values, cluster: tuple[Anchor, ...], check: ThreadCheck, found: list[Finding]) -> Cluster:
-    lines = values.graph.function.lines
+def _described(thread: LinkedThread, found: list[Deviation]) -> Cluster:
+    lines, links = thread.function.lines, thread.links
     entries = tuple(
         (
             lines[anchor.index],
             anchor.literal.position,
-            lines[check.links[anchor.literal.position].index] if anchor.literal.position in check.links else None,
+            lines[links[anchor.literal.position].index] if anchor.literal.position in links else None,
         )
-        for anchor in sorted(cluster, key=lambda anchor: anchor.literal.position)
+        for anchor in sorted(thread.cluster, key=lambda anchor: anchor.literal.position)
     )
-    return Cluster(cluster[0].literal.thread, entries, strongest(found))
+    return Cluster(thread.cluster[0].literal.thread, entries, strongest(found))
 
 
 def _spelt_out(clusters: list[tuple[Anchor, ...]]) -> Specification:

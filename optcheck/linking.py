@@ -58,10 +58,10 @@ def _anchors_among(values: Values, stores: list[int]) -> list[Anchor]:
     for index in stores:
         words = values.stored(index)
         if len(words) == 1:
-            constant = values.constant_part(words[0])
+            constant = values.nodes.constant_part(words[0])
             literal = decoded(constant)
             if literal is not None:
-                found.append(Anchor(index, literal, values.without(words[0], constant), True))
+                found.append(Anchor(index, literal, values.nodes.without(words[0], constant), True))
     return found
 
 
@@ -74,12 +74,12 @@ def _added_anchors(values: Values) -> list[Anchor]:
         literal = decoded(instruction.literal)
         for name in instruction.writes:
             if literal is not None and name[0] != "P":
-                value = values.without(values.result(index, name), instruction.literal)
+                value = values.nodes.without(values.result(index, name), instruction.literal)
                 found.append(Anchor(index, literal, value, False))
     return found
 
 
-class Linker:
+class AccessLinker:
     """Finds the accesses of one cluster, among the instructions that can run before its specification."""
 
     def __init__(self, values: Values, cluster: tuple[Anchor, ...], earlier: list[tuple[Anchor, ...]]) -> None:
@@ -105,10 +105,10 @@ class Linker:
 
     def _readers(self, expected: ExpectedAccess, value: int) -> list[Link]:
         found: dict[int, Link] = {}
-        choices = self.values.alternatives(value) if expected.conditional else {value}
+        choices = self.values.nodes.alternatives(value) if expected.conditional else {value}
         for alternative in choices:
             for part in self._narrowed(expected, alternative):
-                node = self.values.node(part)
+                node = self.values.nodes.node(part)
                 if node[0] == "loaded" and isinstance(node[2], int) and self.inside(node[1]):
                     found.setdefault(node[1], Link(node[1], node[2]))
         return list(found.values())
@@ -117,25 +117,25 @@ class Linker:
         """A result of 64 bits is specified by the sum of its words, one of 16 bits by its extension."""
         if expected.access.type.bits == 32:
             return {value}
-        node = self.values.node(value)
+        node = self.values.nodes.node(value)
         if expected.access.type.bits == 64 and node[0] == "sum":
             return {atom for atom, _ in node[2]}
-        return self.values.parts(value) if expected.access.type.bits == 16 else {value}
+        return self.values.nodes.parts(value) if expected.access.type.bits == 16 else {value}
 
     def _writers(self, expected: ExpectedAccess, value: int) -> list[Link]:
         wanted = {value}
         if expected.conditional:  # what is kept of a value that was not stored is 0
-            wanted = self.values.alternatives(value)
-            wanted = wanted - {self.values.zero} or wanted
+            wanted = self.values.nodes.alternatives(value)
+            wanted = wanted - {self.values.nodes.zero} or wanted
         if expected.access.type.bits == 16:
-            wanted = set().union(*(self.values.parts(one) for one in wanted))
+            wanted = set().union(*(self.values.nodes.parts(one) for one in wanted))
         found = []
         for index in self.values.writes_memory:
             if not self.inside(index) or self.values.instructions[index].writes:
                 continue
             words = self.values.stored(index)
             if expected.access.type.bits == 64 and len(words) > 1:
-                total = self.values.total(words[:2])
+                total = self.values.nodes.total(words[:2])
                 if total in wanted:
                     found.append(Link(index, 0))
                 continue

@@ -33,7 +33,7 @@ class Generation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class SassMapping:
     """The words of one generation."""
 
     generation: Generation
@@ -103,7 +103,7 @@ class Mapping:
         return self._fence(FenceKind.ACQUIRE, access.scope)
 
 
-def mapping_for(architecture: str) -> Mapping:
+def mapping_for(architecture: str) -> SassMapping:
     """The mapping of an architecture such as sm_86; what is newer than the newest known is taken for that."""
     digits = "".join(character for character in architecture.removeprefix("sm_") if character.isdigit())
     number = int(digits) if digits else 90
@@ -114,8 +114,8 @@ def mapping_for(architecture: str) -> Mapping:
         (50, Generation.MAXWELL),
     ):
         if number >= least:
-            return Mapping(generation)
-    return Mapping(Generation.KEPLER)
+            return SassMapping(generation)
+    return SassMapping(Generation.KEPLER)
 
 
 def fence_word(instruction: SassInstruction) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def barrier_number(instruction: SassInstruction) -> int | None:
     return first.value if isinstance(first, NumberOperand) else None
 
 
-def difference(expected: ExpectedAccess, found: SassInstruction, mapping: Mapping) -> str:
+def difference(expected: ExpectedAccess, found: SassInstruction, mapping: SassMapping) -> str:
     """How the instruction differs from what the access must be; empty if it does not."""
     if not _same_kind(expected, found):
         return f"a {expected.kind} became {found.opcode}, a {found.touch}"
@@ -182,7 +182,7 @@ def _same_kind(expected: ExpectedAccess, found: SassInstruction) -> bool:
     }[expected.kind] is found.touch
 
 
-def _spaces(space: Space, mapping: Mapping) -> tuple[str, ...]:
+def _spaces(space: Space, mapping: SassMapping) -> tuple[str, ...]:
     """Kepler has one opcode for global and generic accesses; atomics go by ATOM until sm_60."""
     if space is Space.SHARED:
         return ("shared",)
@@ -193,7 +193,7 @@ def _cas_loop(found: SassInstruction) -> bool:
     return "CAST" in found.modifiers
 
 
-def _found_strength(found: SassInstruction, mapping: Mapping) -> str:
+def _found_strength(found: SassInstruction, mapping: SassMapping) -> str:
     modifiers = found.modifiers
     if mapping.modern:
         strong = next((word for word in modifiers if word in ("STRONG", "MMIO")), "")

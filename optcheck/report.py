@@ -10,12 +10,12 @@ from gpudiy.litmus.test import Test
 from optcheck.binary import read_binary
 from optcheck.check import check_functions
 from optcheck.disassembler import cubins_of, disassemble
+from optcheck.finding import Check, Finding
 from optcheck.listing import SassFunction, read_listing
-from optcheck.verdict import Check, Verdict
 
 
 def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
-    """A verdict on every test of a cubin, or of the cubins inside an executable."""
+    """A finding on every test of a cubin, or of the cubins inside an executable."""
     for cubin in cubins_of(path):
         binary = read_binary(cubin.read_bytes(), str(path))
         functions = read_listing(disassemble(cubin), f"{path} (disassembled)")
@@ -23,7 +23,7 @@ def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
 
 
 def check_listing(path: Path, test: Test | None = None, architecture: str = "") -> Iterator[Check]:
-    """A verdict on every function of a listing that carries literals; all of them are `test`, if one is given."""
+    """A finding on every function of a listing that carries literals; all of them are `test`, if one is given."""
     functions = read_listing(decode(path.read_bytes(), str(path), "a listing of SASS"), str(path))
     tests = {} if test is None else {function.name: (test,) for function in functions if _has_literals(function)}
     yield from check_functions(functions, tests, architecture)
@@ -40,18 +40,18 @@ def original_text(checks: list[Check]) -> Iterator[str]:
     specified = [[(line, position, access) for line, position, access in cluster.entries] for cluster in clusters]
     yield f"Specification: {specified}"
     for number, cluster in enumerate(clusters):
-        yield f"Cluster {number}: {'OK' if cluster.verdict is Verdict.UNCHANGED else 'FAILED'}"
+        yield f"Cluster {number}: {'OK' if cluster.finding is Finding.UNCHANGED else 'FAILED'}"
     for check in checks:
-        yield from finding_lines(check)
-    yield "!!SUCCESS!!" if all(check.verdict is Verdict.UNCHANGED for check in checks) else "!!FAILURE!!"
+        yield from deviation_lines(check)
+    yield "!!SUCCESS!!" if all(check.finding is Finding.UNCHANGED for check in checks) else "!!FAILURE!!"
 
 
-def finding_lines(check: Check) -> Iterator[str]:
-    """The findings of a check, with the SASS and the PTX they are about."""
-    for finding in check.findings:
-        yield f"{check.test or check.kernel or 'listing'}: {finding.verdict}: {finding.explanation}"
-        yield from (f"    SASS {line}" for line in finding.sass)
-        yield from (f"    PTX  {line}" for line in finding.ptx)
+def deviation_lines(check: Check) -> Iterator[str]:
+    """The deviations of a check, with the SASS and the PTX they are about."""
+    for deviation in check.deviations:
+        yield f"{check.test or check.kernel or 'listing'}: {deviation.finding}: {deviation.explanation}"
+        yield from (f"    SASS {line}" for line in deviation.sass)
+        yield from (f"    PTX  {line}" for line in deviation.ptx)
 
 
 def as_json(check: Check) -> dict[str, object]:
@@ -59,15 +59,15 @@ def as_json(check: Check) -> dict[str, object]:
         "kernel": check.kernel,
         "test": check.test,
         "architecture": check.architecture,
-        "verdict": check.verdict,
+        "verdict": check.finding,
         "findings": [
             {
-                "verdict": finding.verdict,
-                "explanation": finding.explanation,
-                "sass": list(finding.sass),
-                "ptx": list(finding.ptx),
+                "verdict": deviation.finding,
+                "explanation": deviation.explanation,
+                "sass": list(deviation.sass),
+                "ptx": list(deviation.ptx),
             }
-            for finding in check.findings
+            for deviation in check.deviations
         ],
     }
 

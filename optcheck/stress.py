@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from optcheck.finding import Check, Deviation, Finding
 from optcheck.graph import Graph
 from optcheck.listing import SassFunction
 from optcheck.literal import stress_pattern
 from optcheck.sass import Touch
 from optcheck.values import Values
-from optcheck.verdict import Check, Finding, Verdict
 
 CALLS = frozenset({"CALL", "JCAL", "CAL"})
 PATTERNS = {0: ("store", "store"), 1: ("store", "load"), 2: ("load", "store"), 3: ("load", "load")}
@@ -23,16 +23,16 @@ def check_stress(function: SassFunction) -> Check | None:
     if not any(stress_pattern(instruction.literal or 0) is not None for instruction in function.instructions):
         return None
     there = stress_patterns(function)
-    findings = tuple(
-        Finding(Verdict.REMOVED, f"the stress pattern {'-'.join(kinds)} has no loop with its accesses")
+    deviations = tuple(
+        Deviation(Finding.REMOVED, f"the stress pattern {'-'.join(kinds)} has no loop with its accesses")
         for pattern, kinds in PATTERNS.items()
         if pattern not in there
     )
-    verdict = Verdict.REMOVED if findings else Verdict.UNCHANGED
-    return Check(function.name, verdict, findings, architecture=function.architecture)
+    finding = Finding.REMOVED if deviations else Finding.UNCHANGED
+    return Check(function.name, finding, deviations, architecture=function.architecture)
 
 
-def check_harness(functions: Sequence[SassFunction], kernel: str, ways: Iterable[str]) -> tuple[Finding, ...]:
+def check_harness(functions: Sequence[SassFunction], kernel: str, ways: Iterable[str]) -> tuple[Deviation, ...]:
     """What is wrong with the stress of a whole harness.
 
     `kernel` is what the names of its kernels begin with; each must call functions with the names `ways` in theirs, and
@@ -40,16 +40,16 @@ def check_harness(functions: Sequence[SassFunction], kernel: str, ways: Iterable
     """
     checks = {function.name: check for function in functions if (check := check_stress(function)) is not None}
     if not checks:
-        return (Finding(Verdict.REMOVED, "no loop that stresses memory is in the binary"),)
-    findings = [finding for check in checks.values() for finding in check.findings]
+        return (Deviation(Finding.REMOVED, "no loop that stresses memory is in the binary"),)
+    deviations = [deviation for check in checks.values() for deviation in check.deviations]
     calls = {function.name: _called(function) for function in functions}
     kernels = [name for name in calls if name.startswith(kernel)]
     if not kernels:
-        findings.append(Finding(Verdict.UNVERIFIABLE, f"there is no kernel {kernel} in the binary"))
+        deviations.append(Deviation(Finding.UNVERIFIABLE, f"there is no kernel {kernel} in the binary"))
     for name, way in ((name, way) for name in kernels for way in ways):
         if not any(way in called and calls.get(called, set()) & set(checks) for called in calls[name]):
-            findings.append(Finding(Verdict.REMOVED, f"{name} does not stress memory by way of {way}"))
-    return tuple(findings)
+            deviations.append(Deviation(Finding.REMOVED, f"{name} does not stress memory by way of {way}"))
+    return tuple(deviations)
 
 
 def _called(function: SassFunction) -> set[str]:
@@ -96,7 +96,7 @@ def _pattern(values: Values, block: int) -> int | None:
         return None
     kinds = [values.instructions[index].touch for index in touches]
     stores = [index for index in touches if values.instructions[index].touch is Touch.STORE]
-    marks = {values.node(values.stored(index)[0]) for index in stores}
+    marks = {values.nodes.node(values.stored(index)[0]) for index in stores}
     if not marks:
         return 3
     (mark, *others) = marks

@@ -1,15 +1,13 @@
 """Value numbering: which registers hold the same value, found backwards from where a value is wanted.
 
-A value is a small number; equal values have equal numbers. Sums are kept in a normal form, so that `(a + b) + 5` and
-`a + (b + 5)` are one value. Copies are looked through, predicated writes are choices between two values, and where
-paths of the program join, a value is the choice of what each path brings.
+Copies are looked through, predicated writes are choices between two values, and where paths of the program join, a
+value is the choice of what each path brings.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from functools import cached_property
-from typing import Any
 
 from optcheck.graph import Graph
 from optcheck.sass import (
@@ -30,8 +28,8 @@ from optcheck.sass import (
     SassInstruction,
     successor,
 )
+from optcheck.value_nodes import ValueNodes
 
-Node = tuple[Any, ...]  # its kind first, then what makes it
 DEEPEST = 150  # operations on the way to a value; what lies deeper is taken for a value of its own
 EFFECTS = frozenset(
     {"S2R", "CS2R", "VOTE", "VOTEU", "SHFL", "MATCH", "REDUX", "CREDUX", "ELECT", "B2R", "QSPC", "ATOMS"}
@@ -42,10 +40,7 @@ class Values:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.instructions = graph.function.instructions
-        self.nodes: list[Node] = []
-        self.numbers: dict[Node, int] = {}
-        self.choices: dict[int, tuple[int, ...]] = {}  # what a value at a join may be
-        self.zero = self._number(("number", 0))
+        self.nodes = ValueNodes()
         self._stored: dict[int, tuple[int, ...]] = {}
         self._results: dict[tuple[int, str], int] = {}
         self._at_start: dict[tuple[int, str], int] = {}
@@ -53,15 +48,12 @@ class Values:
 
     # What the checks ask.
 
-    def node(self, value: int) -> Node:
-        return self.nodes[value]
-
     def register(self, name: str, index: int, guard: PredicateOperand | None = None) -> int:
         """The value of a register or predicate just before the instruction `index`, which runs under `guard`."""
         if name in (ZERO, UNIFORM_ZERO):
-            return self.zero
+            return self.nodes.zero
         if name in TRUE:
-            return self._number(("number", 1))
+            return self.nodes.number(("number", 1))
         block = self.graph.block_of[index]
         return self._in_block(name, block, index, guard, index)
 
@@ -70,9 +62,9 @@ class Values:
         key = (index, name)
         known = self._results.get(key)
         if known is None:
-            self._results[key] = self._number(("unknown", index, name))  # met again: through a loop
+            self._results[key] = self.nodes.number(("unknown", index, name))  # met again: through a loop
             self._depth += 1
-            known = self._number(("deep", index, name)) if self._depth > DEEPEST else self._computed(index, name)
+            known = self.nodes.number(("deep", index, name)) if self._depth > DEEPEST else self._computed(index, name)
             self._depth -= 1
             self._results[key] = known
         return known
@@ -87,21 +79,21 @@ class Values:
                     name = successor(name, word)
                 value = self.register(name, index, guard)
                 if operand.part:
-                    value = self._number(("part", operand.part, value))
+                    value = self.nodes.number(("part", operand.part, value))
                 if operand.inverted:
-                    value = self._number(("inverted", value))
-                return self._sum(((value, -1),)) if operand.negated else value
+                    value = self.nodes.number(("inverted", value))
+                return self.nodes.sum(((value, -1),)) if operand.negated else value
             case PredicateOperand():
                 value = self.register(operand.name, index, guard)
-                return self._number(("not", value)) if operand.negated else value
+                return self.nodes.number(("not", value)) if operand.negated else value
             case NumberOperand():
-                return self._number(("number", operand.value & WORD))
+                return self.nodes.number(("number", operand.value & WORD))
             case ConstantOperand():
                 return self._constant(operand, index, word)
             case AddressOperand():
-                return self._number(("address", operand.offset, *self.address(operand, index)))
+                return self.nodes.number(("address", operand.offset, *self.address(operand, index)))
             case _:
-                return self._number(("name", str(operand)))
+                return self.nodes.number(("name", str(operand)))
 
     def address(self, operand: AddressOperand, index: int, wide: bool = True) -> tuple[int, ...]:
         """The values of the registers an address is made of."""
@@ -112,114 +104,16 @@ class Values:
                 found.append(self.operand(register, index, 1))
         return tuple(found)
 
-    def without(self, value: int, literal: int) -> int:
-        """`value` minus a constant."""
-        return self._sum(((value, 1),), -literal)
-
-    def total(self, values: tuple[int, ...]) -> int:
-        """The sum of values."""
-        return self._sum(tuple((value, 1) for value in values))
-
-    def constant_part(self, value: int) -> int:
-        """The constant summand of a value."""
-        node = self.nodes[value]
-        if node[0] == "sum":
-            return int(node[1])
-        return int(node[1]) if node[0] == "number" else 0
-
-    def alternatives(self, value: int) -> set[int]:
-        """The values one of which this one is, at joins and under predicates."""
-        found: set[int] = set()
-        seen: set[int] = set()
-        waiting = [value]
-        while waiting:
-            current = waiting.pop()
-            if current in seen:
-                continue
-            seen.add(current)
-            node = self.nodes[current]
-            if node[0] == "choice":
-                waiting += node[2:]
-            elif current in self.choices:
-                waiting += self.choices[current]
-            else:
-                found.add(current)
-        return found
-
-    def origins(self, *values: int) -> frozenset[int]:
-        """The memory instructions whose results the values are made from."""
-        return frozenset(self.nodes[value][1] for value in self.parts(*values) if self.nodes[value][0] == "loaded")
-
-    def parts(self, *values: int) -> set[int]:
-        """All values that the given ones are made from, themselves included."""
-        seen: set[int] = set()
-        waiting = list(values)
-        while waiting:
-            current = waiting.pop()
-            if current not in seen:
-                seen.add(current)
-                waiting += self._children(current)
-        return seen
-
-    def _children(self, value: int) -> tuple[int, ...]:
-        node = self.nodes[value]
-        match node[0]:
-            case "operation":
-                return tuple(node[3])
-            case "effect":
-                return tuple(node[3])
-            case "sum":
-                return tuple(atom for atom, _ in node[2])
-            case "choice":
-                return tuple(node[1:])
-            case "part":
-                return (node[2],)
-            case "not" | "inverted":
-                return (node[1],)
-            case "address":
-                return tuple(node[2:])
-            case _:
-                return self.choices.get(value, ())
-
-    # Values, each made once.
-
-    def _number(self, node: Node) -> int:
-        number = self.numbers.get(node)
-        if number is None:
-            number = self.numbers[node] = len(self.nodes)
-            self.nodes.append(node)
-        return number
-
-    def _sum(self, terms: tuple[tuple[int, int], ...], constant: int = 0) -> int:
-        atoms: dict[int, int] = {}
-        for value, factor in terms:
-            node = self.nodes[value]
-            if node[0] == "number":
-                constant += factor * node[1]
-            elif node[0] == "sum":
-                constant += factor * node[1]
-                for atom, inner in node[2]:
-                    atoms[atom] = atoms.get(atom, 0) + factor * inner
-            else:
-                atoms[value] = atoms.get(value, 0) + factor
-        left = tuple(sorted((atom, factor & WORD) for atom, factor in atoms.items() if factor & WORD))
-        constant &= WORD
-        if not left:
-            return self._number(("number", constant))
-        if left[0][1] == 1 and len(left) == 1 and constant == 0:
-            return left[0][0]
-        return self._number(("sum", constant, left))
-
     def _constant(self, operand: ConstantOperand, index: int, word: int) -> int:
         place = ("constant", operand.bank, operand.offset + 4 * word)
         if operand.register not in (ZERO, UNIFORM_ZERO) or isinstance(operand.bank, str):
             inside = self.register(operand.register, index)
-            value = self._number(("operation", str(place), word, (inside,)))
+            value = self.nodes.number(("operation", str(place), word, (inside,)))
         else:
-            value = self._number(place)
+            value = self.nodes.number(place)
         if operand.inverted:
-            value = self._number(("inverted", value))
-        return self._sum(((value, -1),)) if operand.negated else value
+            value = self.nodes.number(("inverted", value))
+        return self.nodes.sum(((value, -1),)) if operand.negated else value
 
     # Where a value comes from.
 
@@ -235,7 +129,7 @@ class Values:
     def _in_block(self, name: str, block: int, before: int, guard: PredicateOperand | None, use: int) -> int:
         writers = self._writers.get(name)
         if writers is None:
-            return self._number(("entry", name))
+            return self.nodes.number(("entry", name))
         start = self.graph.starts[block]
         place = bisect_left(writers, before) - 1
         while place >= 0 and (index := writers[place]) >= start:
@@ -249,7 +143,7 @@ class Values:
                 old = self._in_block(name, block, index, None, index)
                 new = self.result(index, name)
                 pair = (old, new) if condition.negated else (new, old)
-                return new if new == old else self._number(("choice", chosen, *pair))
+                return new if new == old else self.nodes.number(("choice", chosen, *pair))
             if agreed:
                 return self.result(index, name)
         return self._before_block(name, block, guard, use)
@@ -268,11 +162,11 @@ class Values:
             return known
         only = self._only_writer(name, block)
         if only is not None:
-            return self._number(("entry", name)) if only < 0 else self.result(only, name)
+            return self.nodes.number(("entry", name)) if only < 0 else self.result(only, name)
         previous = self.graph.predecessors[block]
         if len(previous) == 1 and previous[0] != block and block != 0:
             if self._nesting > DEEPEST:
-                return self._number(("deep", block, name))
+                return self.nodes.number(("deep", block, name))
             self._nesting += 1
             known = self._in_block(name, previous[0], self.graph.ends[previous[0]], guard, use)
             self._nesting -= 1
@@ -301,15 +195,15 @@ class Values:
         known = self._at_start.get(key)
         if known is not None:
             return known
-        own = self._number(("join", block, name) if previous else ("entry", name))
+        own = self.nodes.number(("join", block, name) if previous else ("entry", name))
         self._at_start[key] = own
         if not previous:
             return own
         brought = {self._in_block(name, one, self.graph.ends[one], None, self.graph.ends[one] - 1) for one in previous}
         brought.discard(own)
         if block == 0:
-            brought.add(self._number(("entry", name)))
-        self.choices[own] = tuple(brought)
+            brought.add(self.nodes.number(("entry", name)))
+        self.nodes.choices[own] = tuple(brought)
         if len(brought) == 1:
             (only,) = brought
             self._at_start[key] = only
@@ -322,9 +216,9 @@ class Values:
         instruction = self.instructions[index]
         word = instruction.writes[name]
         if instruction.touch is not None:
-            return self._number(("loaded", index, word if name[0] != "P" else name))
+            return self.nodes.number(("loaded", index, word if name[0] != "P" else name))
         if instruction.packed_halves is not None:
-            return self._number(("number", instruction.packed_halves))
+            return self.nodes.number(("number", instruction.packed_halves))
         if instruction.opcode in ("SEL", "USEL", "FSEL") and isinstance(instruction.operands[-1], PredicateOperand):
             return self._selected(instruction, index)
         if name[0] != "P" and name[:2] != "UP":
@@ -335,9 +229,11 @@ class Values:
                 return simple
         children = tuple(self._sources(instruction, index))
         if instruction.opcode in EFFECTS:
-            return self._number(("effect", index, name, children))
+            return self.nodes.number(("effect", index, name, children))
         position = word if name[0] not in "PU" else self._result_position(instruction, name)
-        return self._number(("operation", ".".join((instruction.opcode, *instruction.modifiers)), position, children))
+        return self.nodes.number(
+            ("operation", ".".join((instruction.opcode, *instruction.modifiers)), position, children)
+        )
 
     def _selected(self, instruction: SassInstruction, index: int) -> int:
         """`SEL R0, R1, R2, P0`: R1 where P0 holds, else R2."""
@@ -346,7 +242,7 @@ class Values:
         assert isinstance(predicate, PredicateOperand)
         if predicate.negated:
             one, other = other, one
-        return one if one == other else self._number(("choice", self.register(predicate.name, index), one, other))
+        return one if one == other else self.nodes.number(("choice", self.register(predicate.name, index), one, other))
 
     def _result_position(self, instruction: SassInstruction, name: str) -> int:
         """Results that are predicates are told apart by their place; uniform registers by their word."""
@@ -364,7 +260,7 @@ class Values:
         if opcode in ("LDC", "LDCU", "ULDC") and isinstance(operands[1], ConstantOperand):
             return self.operand(operands[1], index, word)
         if opcode == "CS2R" and operands[1] == NameOperand("SRZ"):
-            return self.zero
+            return self.nodes.zero
         return None
 
     def _addition(self, instruction: SassInstruction, index: int, word: int) -> int | None:
@@ -381,7 +277,7 @@ class Values:
             return None
         if any(isinstance(term, RegisterOperand) and term.part for term in terms):
             return None
-        return self._sum(tuple((self.operand(term, index), 1) for term in terms))
+        return self.nodes.sum(tuple((self.operand(term, index), 1) for term in terms))
 
     def _sources(self, instruction: SassInstruction, index: int) -> list[int]:
         found = []

@@ -15,7 +15,7 @@ from gpudiy.harness.ptx_role import Input, InputKind, PtxRole, ptx_role
 from gpudiy.litmus import Space, Test, print_test
 from optcheck.check import check_kernels
 from optcheck.disassembler import disassemble
-from optcheck.verdict import Check
+from optcheck.finding import Check
 
 C_TYPES = {"l": "unsigned long long", "r": "unsigned", "h": "unsigned short"}
 GLOBAL_STRIDE, SHARED_STRIDE = 64, 1  # words from one location to the next
@@ -93,7 +93,7 @@ def listing(source: str, architecture: str) -> str:
 
 
 def checked(test: Test, architecture: str, **options: object) -> Check:
-    """The verdict on a test in a plain kernel."""
+    """The finding on a test in a plain kernel."""
     source = kernel_source(test, "kernel", **options)  # type: ignore[arg-type]
     (check,) = check_kernels(listing(source, architecture), {"kernel": test})
     return check

@@ -12,7 +12,7 @@ from gpudiy.cli.help_text import HelpText
 from gpudiy.version import __version__
 
 if TYPE_CHECKING:
-    from optcheck.verdict import Check
+    from optcheck.finding import Check
 
 MAPPINGS = ("auto", "sm_35", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 BINARIES = (b"\x7fELF", b"\x50\xed\x55\xba", b"MZ", b"!<arch>")  # ELF, fat binary, PE, archive
@@ -55,21 +55,21 @@ def _add_inputs(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from optcheck.report import as_json, finding_lines
-    from optcheck.verdict import Verdict
+    from optcheck.finding import Finding
+    from optcheck.report import as_json, deviation_lines
 
     checks = _check_input(arguments)
     for check in checks:
         if arguments.json:
             print(json.dumps(as_json(check)))
             continue
-        if check.verdict is not Verdict.UNCHANGED:
-            print("\n".join(finding_lines(check)))
+        if check.finding is not Finding.UNCHANGED:
+            print("\n".join(deviation_lines(check)))
         elif arguments.all:
-            print(f"{check.test or check.kernel or 'listing'}: {check.verdict}")
+            print(f"{check.test or check.kernel or 'listing'}: {check.finding}")
     if not arguments.json:
         print(_summary(checks))
-    return 0 if all(check.verdict is Verdict.UNCHANGED for check in checks) else 1
+    return 0 if all(check.finding is Finding.UNCHANGED for check in checks) else 1
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,12 +94,12 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_original(arguments: Namespace) -> int:
+    from optcheck.finding import Finding
     from optcheck.report import original_text
-    from optcheck.verdict import Verdict
 
     checks = _check_input(arguments)
     print("\n".join(original_text(checks)))
-    return 0 if all(check.verdict is Verdict.UNCHANGED for check in checks) else 2
+    return 0 if all(check.finding is Finding.UNCHANGED for check in checks) else 2
 
 
 def _check_input(arguments: Namespace) -> list[Check]:
@@ -133,6 +133,6 @@ def _expect_binary(path: Path) -> None:
 
 
 def _summary(checks: list[Check]) -> str:
-    verdicts = Counter(str(check.verdict) for check in checks)
-    counted = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
+    findings = Counter(str(check.finding) for check in checks)
+    counted = ", ".join(f"{count:,} {finding}" for finding, count in findings.most_common())
     return f"{len(checks):,} function{'s' * (len(checks) != 1)} checked: {counted}"

@@ -11,7 +11,7 @@ Cycle = tuple[Edge, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CycleLimits:
     """The size of cycles: at most so many edges, threads and locations, at least so many threads."""
 
     edges: int = 6
@@ -20,7 +20,7 @@ class Limits:
     least_threads: int = 2
 
 
-DEFAULT_LIMITS = Limits()  # those of diy
+DEFAULT_LIMITS = CycleLimits()  # those of diy
 
 
 def composes(first: Edge, second: Edge) -> bool:
@@ -55,7 +55,7 @@ def changes_location(edge: Edge) -> bool:
     return not edge.same_location
 
 
-def fault_of_cycle(cycle: Sequence[Edge], limits: Limits) -> str | None:
+def fault_of_cycle(cycle: Sequence[Edge], limits: CycleLimits) -> str | None:
     """Why a closed walk, whose edges follow each other, is not a cycle within the limits; None if it is one."""
     threads = sum(edge.external for edge in cycle)
     if len(cycle) > limits.edges:

@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gpudiy.diy.cycle import Limits, changes_location, is_atomic, may_follow
+from gpudiy.diy.cycle import CycleLimits, changes_location, is_atomic, may_follow
 from gpudiy.diy.edge import LEVELS, MEANS, Communication, Edge, ProgramOrder
 
 Word = tuple[int, ...]
@@ -35,7 +35,7 @@ class Alphabet(NamedTuple):
         ]
 
 
-def words(alphabet: Alphabet, limits: Limits) -> Iterator[Word]:
+def words(alphabet: Alphabet, limits: CycleLimits) -> Iterator[Word]:
     """The cycles of the alphabet within the limits, as words of ranks."""
     successors = alphabet.successors()
     predecessors = _turned(successors)
@@ -47,7 +47,7 @@ def words(alphabet: Alphabet, limits: Limits) -> Iterator[Word]:
 
 
 def _necklaces(
-    first: int, successors: list[list[int]], ways: dict[int, int], closing: _Closing, limits: Limits
+    first: int, successors: list[list[int]], ways: dict[int, int], closing: _Closing, limits: CycleLimits
 ) -> Iterator[Word]:
     """The cycles whose smallest edge is `first`, which starts them."""
     most = limits.edges
@@ -96,7 +96,7 @@ def _necklaces(
 class _Closing:
     """What must hold of a closed walk to be a cycle, in the cheapest order."""
 
-    def __init__(self, alphabet: Alphabet, limits: Limits) -> None:
+    def __init__(self, alphabet: Alphabet, limits: CycleLimits) -> None:
         edges = alphabet.edges
         self.external = [int(edge.external) for edge in edges]
         self.changing = [int(changes_location(edge)) for edge in edges]

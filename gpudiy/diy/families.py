@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.diy.cycle import DEFAULT_LIMITS, Limits
+from gpudiy.diy.cycle import DEFAULT_LIMITS, CycleLimits
 from gpudiy.diy.edge import LEVELS
 from gpudiy.diy.generator import Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
@@ -21,7 +21,7 @@ class Family:
     name: str
     meaning: str
     edges: str
-    limits: Limits = DEFAULT_LIMITS
+    limits: CycleLimits = DEFAULT_LIMITS
     trees: Trees = Trees.ONE
     levels: str = LEVELS
     cycles: tuple[str, ...] = ()
@@ -74,27 +74,27 @@ _FAMILIES = (
         "rmw",
         "atom.cas, atom.exch and atom.add among plain accesses",
         "Pod** MembarGld** RmwCas RmwExch RmwAdd Rfe Fre Coe",
-        Limits(edges=6, threads=3),
+        CycleLimits(edges=6, threads=3),
     ),
     Family(
         "scoped",
         "every mix of what separates the threads and how far a fence reaches",
         "Pod** Membar*d** Rf-* Fr-* Co-*",
-        Limits(edges=6, threads=3),
+        CycleLimits(edges=6, threads=3),
         Trees.ALL,
     ),
     Family(
         "modern",
         "acquire, release, fence.sc and fence.acq_rel of every scope, two threads",
         _modern_edges(),
-        Limits(edges=4, threads=2),
+        CycleLimits(edges=4, threads=2),
         Trees.ALL,
     ),
     Family(
         "coherence",
         "one location, with a fence or nothing, from one thread on",
         "Pos** MembarGls** Rfe Fre Coe Rfi Fri Coi",
-        Limits(edges=5, threads=3, locations=1, least_threads=1),
+        CycleLimits(edges=5, threads=3, locations=1, least_threads=1),
         cycles=("Coe PosWR Fre", "Coe MembarGlsWR Fre"),  # CoWR is classic, though not critical
     ),
 )

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiy.diy.blueprint import Blueprint, FilledThread
-from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, Limits
+from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, CycleLimits
 from gpudiy.diy.edge import LEVELS, Communication, Edge, End, ProgramOrder
 from gpudiy.diy.enumeration import Alphabet, Word, words
 from gpudiy.diy.layout import LOCATION_NAMES, Layout, layout_of
@@ -43,7 +43,7 @@ class Recipe:
 
     edges: tuple[Edge, ...]
     wanted: frozenset[Edge] = frozenset()
-    limits: Limits = DEFAULT_LIMITS
+    limits: CycleLimits = DEFAULT_LIMITS
     trees: Trees = Trees.ALL
     levels: str = LEVELS
     conform: Pattern | None = None

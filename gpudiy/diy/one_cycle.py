@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpudiy.diy.cycle import Cycle, Limits, composes, fault_of_cycle
+from gpudiy.diy.cycle import Cycle, CycleLimits, composes, fault_of_cycle
 from gpudiy.diy.edge import ATOMIC_MARK, DEFAULT_MARKS, Edge, End, ProgramOrder, fault_of
 from gpudiy.diy.vocabulary import WORD, EdgeError, parse_sequence
 
-ANY_SIZE = Limits(edges=20, threads=20, least_threads=1)
+ANY_SIZE = CycleLimits(edges=20, threads=20, least_threads=1)
 
 
 def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:

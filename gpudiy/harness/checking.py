@@ -16,9 +16,9 @@ from gpudiy.harness.module import PlayPtx
 from gpudiy.litmus.test import Test
 from optcheck.check import check_functions
 from optcheck.disassembler import find_tool
+from optcheck.finding import Check, Deviation
 from optcheck.listing import read_listing
 from optcheck.stress import check_harness
-from optcheck.verdict import Check, Finding
 
 SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)", re.MULTILINE)
 PLAYS = re.compile("play_")  # the functions that play tests
@@ -29,7 +29,7 @@ STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 
 @dataclass(frozen=True, slots=True)
 class CubinCheck:
-    """The verdict on every test of a cubin, in order, with what it rests on; and what is wrong with its stress."""
+    """The finding on every test of a cubin, in order, with what it rests on; and what is wrong with its stress."""
 
     verdicts: tuple[tuple[str, str], ...]
     stress: str = ""
@@ -45,7 +45,7 @@ def check_cubin(cubin: bytes, plays: Sequence[PlayPtx], architecture: str) -> Cu
         found.setdefault(check.kernel, deque()).append(check)
     checks = [found[play.name].popleft() for play in plays]  # those of one function come in the order of its tests
     return CubinCheck(
-        tuple((str(check.verdict), explanation(check.findings)) for check in checks), checked_stress(listing)
+        tuple((str(check.finding), explanation(check.deviations)) for check in checks), checked_stress(listing)
     )
 
 
@@ -63,8 +63,8 @@ def only(listing: str, names: re.Pattern[str]) -> str:
     return head + "".join(wanted)
 
 
-def explanation(findings: Iterable[Finding]) -> str:
-    return "\n".join(finding.explanation for finding in findings)
+def explanation(deviations: Iterable[Deviation]) -> str:
+    return "\n".join(deviation.explanation for deviation in deviations)
 
 
 def disassembled(cubin: bytes) -> str:

@@ -31,7 +31,7 @@ class RegisterTypes:
         return self is other or (isinstance(other, RegisterTypes) and self.items == other.items)
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A part of a text and the offset at which it stands."""
 
     text: str
@@ -42,7 +42,7 @@ class Piece(NamedTuple):
 class Declarations:
     """The declarations of a test. `typed` says whether any register was declared with its type."""
 
-    pieces: tuple[tuple[Piece, RawDeclaration], ...]
+    pieces: tuple[tuple[TextPiece, RawDeclaration], ...]
     registers: tuple[RegisterDeclaration, ...]
     init: tuple[InitialMemory, ...]
     types: dict[int, RegisterTypes]
@@ -60,7 +60,7 @@ def read_declarations(text: str) -> Declarations:
         piece = text[start:stop].strip()
         if piece:
             offset = text.index(piece, start)
-            pieces.append((Piece(piece, offset), parse_piece(parse_declaration, piece, offset)))
+            pieces.append((TextPiece(piece, offset), parse_piece(parse_declaration, piece, offset)))
         start = stop + 1
     registers = sorted(_registers(pieces), key=lambda declaration: declaration.thread)
     types: dict[int, list[tuple[str, ScalarType]]] = {}
@@ -74,7 +74,7 @@ def _frozen(types: dict[int, list[tuple[str, ScalarType]]]) -> dict[int, Registe
     return {thread: RegisterTypes(items) for thread, items in types.items()}
 
 
-def _init(pieces: list[tuple[Piece, RawDeclaration]]) -> tuple[InitialMemory, ...]:
+def _init(pieces: list[tuple[TextPiece, RawDeclaration]]) -> tuple[InitialMemory, ...]:
     """What memory holds at the start; variables that hold 0 are not kept."""
     values: dict[str, Value] = {}
     for piece, raw in pieces:
@@ -85,7 +85,7 @@ def _init(pieces: list[tuple[Piece, RawDeclaration]]) -> tuple[InitialMemory, ..
     return tuple(InitialMemory(name, value) for name, value in values.items() if value != 0)
 
 
-def _registers(pieces: list[tuple[Piece, RawDeclaration]]) -> list[RegisterDeclaration]:
+def _registers(pieces: list[tuple[TextPiece, RawDeclaration]]) -> list[RegisterDeclaration]:
     """Declared registers; `0:r0=1` gives a declared one its value, and declares it where nobody did."""
     typed = {(raw.thread, raw.name) for _, raw in pieces if raw.type is not None}
     values = _values(pieces)
@@ -99,7 +99,7 @@ def _registers(pieces: list[tuple[Piece, RawDeclaration]]) -> list[RegisterDecla
     return registers
 
 
-def _values(pieces: list[tuple[Piece, RawDeclaration]]) -> dict[tuple[int | None, str], Value]:
+def _values(pieces: list[tuple[TextPiece, RawDeclaration]]) -> dict[tuple[int | None, str], Value]:
     """What registers hold at the start; each is told once."""
     values: dict[tuple[int | None, str], Value] = {}
     for piece, raw in pieces:
@@ -113,7 +113,7 @@ def _values(pieces: list[tuple[Piece, RawDeclaration]]) -> dict[tuple[int | None
     return values
 
 
-def _type(piece: Piece, raw: RawDeclaration, value: Value) -> ScalarType:
+def _type(piece: TextPiece, raw: RawDeclaration, value: Value) -> ScalarType:
     if raw.type is None:
         return ScalarType.B64 if isinstance(value, AddressOf) else ScalarType.S32
     if raw.type[1:] not in TYPES:

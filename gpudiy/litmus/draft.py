@@ -20,7 +20,7 @@ from gpudiy.litmus.condition import (
     comparisons,
     mapped,
 )
-from gpudiy.litmus.declarations import Declarations, Piece, RegisterTypes, read_declarations
+from gpudiy.litmus.declarations import Declarations, RegisterTypes, TextPiece, read_declarations
 from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
 from gpudiy.litmus.flow import contradicts_map
 from gpudiy.litmus.grammar import RawInstruction, SyntaxProblem, find_token
@@ -52,7 +52,7 @@ class Draft:
     doc: str = ""
     cycle: str = ""
     declarations: Declarations = NOTHING
-    cells: list[list[Piece]] = field(default_factory=list)
+    cells: list[list[TextPiece]] = field(default_factory=list)
     scope_tree: ScopeTree | None = None
     memory_map: MemoryMap | None = None
     sections: Sections = field(default_factory=Sections)
@@ -75,7 +75,7 @@ class Draft:
         variables = frozenset(self.memory_map.names)
         inferred: list[RegisterDeclaration] = []
         threads = []
-        places: list[list[Piece]] = []
+        places: list[list[TextPiece]] = []
         for number, cells in enumerate(self.cells):
             types = self.declarations.types.get(number, NO_TYPES)
             if not declared:
@@ -113,7 +113,7 @@ class Draft:
             raise self._located(invalid, places) from None
 
     def _inferred(
-        self, cells: list[Piece], parse_cell: CellParser, known: dict[str, ScalarType], variables: frozenset[str]
+        self, cells: list[TextPiece], parse_cell: CellParser, known: dict[str, ScalarType], variables: frozenset[str]
     ) -> RegisterTypes:
         """Types for all registers of a thread, the declared ones first and predicates last."""
         raws = [raw for cell in cells for raw in self.source.piece(parse_cell, *cell)]
@@ -132,10 +132,10 @@ class Draft:
         return test if contradicts_map(test) else None
 
     def _instructions(
-        self, cells: list[Piece], parse_cell: CellParser, types: RegisterTypes, variables: frozenset[str]
-    ) -> tuple[tuple[Instruction, ...], list[Piece]]:
+        self, cells: list[TextPiece], parse_cell: CellParser, types: RegisterTypes, variables: frozenset[str]
+    ) -> tuple[tuple[Instruction, ...], list[TextPiece]]:
         instructions: list[Instruction] = []
-        places: list[Piece] = []
+        places: list[TextPiece] = []
         for cell in cells:
             try:
                 built = _built(cell.text, parse_cell, types, variables)
@@ -168,7 +168,7 @@ class Draft:
         filter = None if filter is None else mapped(filter, owned)
         return condition, filter, tuple(owned(term) for term in locations)
 
-    def _located(self, invalid: InvalidTest, places: list[list[Piece]]) -> LitmusError:
+    def _located(self, invalid: InvalidTest, places: list[list[TextPiece]]) -> LitmusError:
         """The error with the place in the text of what the rules found wrong."""
         piece = self._piece_of(invalid.place, places)
         offset = piece.offset
@@ -179,19 +179,21 @@ class Draft:
             offset += found.start(1) if found else find_token(piece.text, name, -1 if invalid.place.last else 0)
         return self.source.error(invalid.message, offset, invalid.hint)
 
-    def _piece_of(self, place: SourcePlace, places: list[list[Piece]]) -> Piece:
+    def _piece_of(self, place: SourcePlace, places: list[list[TextPiece]]) -> TextPiece:
         if place.part == "instruction" and isinstance(place.key, tuple):
             thread, index = place.key
             return places[thread][index]
         if place.part in self.sections.pieces:
             text, offset = self.sections.pieces[place.part]
-            return Piece(text, self.sections_at + offset)
+            return TextPiece(text, self.sections_at + offset)
         declared = [
             piece
             for piece, raw in self.declarations.pieces
             if place.key in ((raw.thread, raw.name), raw.name if raw.thread is None else "")
         ]
-        return Piece(declared[-1].text, self.declarations_at + declared[-1].offset) if declared else Piece("", 0)
+        return (
+            TextPiece(declared[-1].text, self.declarations_at + declared[-1].offset) if declared else TextPiece("", 0)
+        )
 
 
 def _written(token: str, part: str) -> re.Pattern[str]:

@@ -6,39 +6,41 @@ import re
 from functools import lru_cache
 
 from gpudiy.errors import format_count
-from gpudiy.litmus.declarations import Piece
+from gpudiy.litmus.declarations import TextPiece
 from gpudiy.litmus.source_text import SourceText
 
 CELL_END = re.compile(r"(?<!:):(?!:)")
 LABEL = re.compile(r"\s*[A-Za-z_$][\w$]*:(?!:)")  # the first word of its cell with the colon right behind it
 
 
-def semicolon_rows(source: SourceText, start: int, end: int) -> list[Piece]:
+def semicolon_rows(source: SourceText, start: int, end: int) -> list[TextPiece]:
     """Rows that end in `;`, wherever the lines break."""
     text = source.text
     rows = []
     while (stop := text.find(";", start, end)) >= 0:
-        rows.append(Piece(text[start:stop], start))
+        rows.append(TextPiece(text[start:stop], start))
         start = stop + 1
     if text[start:end].strip():
         raise source.error("expected `;` at the end of the row", start + len(text[start:end].rstrip()))
     return rows
 
 
-def line_rows(source: SourceText, start: int, end: int) -> list[Piece]:
+def line_rows(source: SourceText, start: int, end: int) -> list[TextPiece]:
     """A row a line; blank lines do not count."""
     rows = []
     for line in source.text[start:end].split("\n"):
         row = line.rstrip(" \t;")
         if row:
-            rows.append(Piece(row, start))
+            rows.append(TextPiece(row, start))
         start += len(line) + 1
     return rows
 
 
-def read_columns(source: SourceText, rows: list[Piece], separator: str, numbers: list[int]) -> list[list[Piece]]:
+def read_columns(
+    source: SourceText, rows: list[TextPiece], separator: str, numbers: list[int]
+) -> list[list[TextPiece]]:
     """The cells of every thread, without the empty ones; column i belongs to thread numbers[i]."""
-    columns: list[list[Piece]] = [[] for _ in numbers]
+    columns: list[list[TextPiece]] = [[] for _ in numbers]
     for text, offset in rows:
         count, cells = _cells(text, separator)
         if count != len(numbers):
@@ -46,7 +48,7 @@ def read_columns(source: SourceText, rows: list[Piece], separator: str, numbers:
             has = f"this row has {format_count(count, 'cell')}, the test has {format_count(len(numbers), 'thread')}"
             raise source.error(has, start)
         for column, cell, inside in cells:
-            columns[numbers[column]].append(Piece(cell, offset + inside))
+            columns[numbers[column]].append(TextPiece(cell, offset + inside))
     return columns
 
 

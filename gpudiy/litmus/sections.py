@@ -9,7 +9,7 @@ from functools import lru_cache
 from gpudiy.errors import near_name
 from gpudiy.litmus.access import Proxy, Space
 from gpudiy.litmus.condition import Condition, Expression, Observable
-from gpudiy.litmus.declarations import Piece
+from gpudiy.litmus.declarations import TextPiece
 from gpudiy.litmus.grammar import (
     SyntaxProblem,
     parse_condition,
@@ -47,7 +47,7 @@ class Sections:
     condition: Condition | None = None
     filter: Expression | None = None
     locations: tuple[Observable, ...] = ()
-    pieces: dict[str, Piece] = field(default_factory=dict)
+    pieces: dict[str, TextPiece] = field(default_factory=dict)
 
 
 @lru_cache(1 << 14)
@@ -96,7 +96,7 @@ def _read_scope_tree(sections: Sections, text: str, start: int, threads: int) ->
     end = start
     while text.startswith("(", skip_space(text, end)) and (end == start or not BARE_CONDITION.match(text, end)):
         end = _closing(text, skip_space(text, end)) + 1
-    piece = Piece(text[start:end], start)
+    piece = TextPiece(text[start:end], start)
     sections.pieces["scope tree"] = piece
     sections.scope_tree = parse_piece(lambda tree: read_scope_tree(tree, threads), *piece)
     return end
@@ -114,7 +114,7 @@ def _closing(text: str, start: int) -> int:
 def _read_memory_map(sections: Sections, text: str, start: int) -> int:
     ended = MAP_END.search(text, start)
     end = len(text) if ended is None else ended.start()
-    piece = Piece(text[start:end].rstrip(), start)
+    piece = TextPiece(text[start:end].rstrip(), start)
     sections.pieces["memory map"] = piece
     sections.memory_map = parse_piece(_memory_map, *piece)
     return end
@@ -149,13 +149,13 @@ def _read_condition(sections: Sections, text: str, start: int) -> int:
         if not text.startswith("[", opening) or end < 0:
             raise SyntaxProblem("expected `[…]` after locations", opening)
         _check_only(sections, "locations", start)
-        sections.pieces["locations"] = piece = Piece(text[opening + 1 : end], opening + 1)
+        sections.pieces["locations"] = piece = TextPiece(text[opening + 1 : end], opening + 1)
         sections.locations = parse_piece(parse_locations, *piece)
         return end + 1
     begin = start if word is None else skip_space(text, word.end())
     ended = (CONDITION_END if word is None else FILTER_END).search(text, begin + 1)
     end = len(text) if ended is None else ended.start()
-    piece = Piece(text[begin:end].rstrip(), begin)
+    piece = TextPiece(text[begin:end].rstrip(), begin)
     if word is None:
         _check_only(sections, "condition", start)
         sections.pieces["condition"] = piece

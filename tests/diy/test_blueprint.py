@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiy.diy.blueprint import Blueprint
-from gpudiy.diy.cycle import Limits
+from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle
 from gpudiy.diy.one_cycle import parse_cycle
@@ -50,10 +50,10 @@ MIXED_EDGES = [
     *("DpData-*-Rg-Wg", "Ctrl+Msys-d-Rg-*g", "Bar-d-*g-*g", "Rmw", "Po-*-*s-*g", "Pos**", "Pod**", "Rfi"),
     *("Rf-w-s", "Fr-w-s", "Co-w-s", "Rf-*-g", "Fr-*-g", "Co-*-g"),
 ]
-DEFAULT_LIMITS = Limits()
+DEFAULT_LIMITS = CycleLimits()
 
 
-def recipe(edges: str, limits: Limits = DEFAULT_LIMITS, trees: Trees = Trees.ALL) -> Recipe:
+def recipe(edges: str, limits: CycleLimits = DEFAULT_LIMITS, trees: Trees = Trees.ALL) -> Recipe:
     return Recipe(resolved(parse_edges(edges).edges), limits=limits, trees=trees)
 
 
@@ -83,7 +83,7 @@ def test_families_print_and_hash_as_their_tests(name: str) -> None:
 @given(st.sets(st.sampled_from(MIXED_EDGES), min_size=3, max_size=6))
 @settings(max_examples=25, deadline=None)
 def test_any_edges(names: set[str]) -> None:
-    generator = Generator(recipe(" ".join(sorted(names)), Limits(5, 3, least_threads=1)))
+    generator = Generator(recipe(" ".join(sorted(names)), CycleLimits(5, 3, least_threads=1)))
     for blueprint in islice(generator.blueprints(), 0, 3000, 97):
         check(blueprint)
 
@@ -91,7 +91,7 @@ def test_any_edges(names: set[str]) -> None:
 def test_shared_variables_stay_in_one_cta() -> None:
     """A variable is shared only when all its accesses are, and they are in one CTA."""
     edges = "Po-d-*s-*g Po-d-*g-*s Po-d-*s-*s Po-d-*g-*g Rf-*-g Fr-*-g Co-*-g Rf-w-s Fr-w-s Co-w-s Rf-t-s Fr-t-s Co-t-s"
-    found = list(islice(Generator(recipe(edges, Limits(6, 3))).blueprints(), 0, None, 41))
+    found = list(islice(Generator(recipe(edges, CycleLimits(6, 3))).blueprints(), 0, None, 41))
     assert any("s" in blueprint.spaces for blueprint in found)
     for blueprint in found:
         blueprint.test()  # building it checks every rule of memory maps
@@ -113,7 +113,7 @@ def test_registers_are_declared_for_every_access_and_temporary() -> None:
 
 
 def test_barriers_meet_in_every_cta() -> None:
-    generator = Generator(recipe("Bar-d-*g-*g Po-d-*g-*g Rf-w-g Fr-w-g Co-w-g Rf-c-g Fr-c-g Co-c-g", Limits(6, 3)))
+    generator = Generator(recipe("Bar-d-*g-*g Po-d-*g-*g Rf-w-g Fr-w-g Co-w-g Rf-c-g Fr-c-g Co-c-g", CycleLimits(6, 3)))
     for blueprint in generator.blueprints():
         test = blueprint.test()
         for one, other in ((0, 1), (0, 2), (1, 2)):
@@ -146,14 +146,14 @@ def test_no_two_tests_of_a_family_are_alike(source: str) -> None:
 @pytest.mark.parametrize(
     ("edges", "limits"),
     [
-        ("Po-d-*g-*g Rf-* Fr-* Co-*", Limits(4, 4)),
-        ("PodWR Fr-c-g Fr-w-g", Limits(8, 4)),
-        ("Po*** Rfi Fri Coi Rfe Fre Coe", Limits(6, 3)),
-        ("Pos** Rmw Rfi Fri Coi Rfe Fre Coe", Limits(5, 3, least_threads=1)),
-        ("Po-*-*g-*s Po-*-*s-*g Po-*-*s-*s Rf-w-s Fr-w-s Co-w-s Rf-w-g Fr-c-g Rf-c-g", Limits(5, 3)),
+        ("Po-d-*g-*g Rf-* Fr-* Co-*", CycleLimits(4, 4)),
+        ("PodWR Fr-c-g Fr-w-g", CycleLimits(8, 4)),
+        ("Po*** Rfi Fri Coi Rfe Fre Coe", CycleLimits(6, 3)),
+        ("Pos** Rmw Rfi Fri Coi Rfe Fre Coe", CycleLimits(5, 3, least_threads=1)),
+        ("Po-*-*g-*s Po-*-*s-*g Po-*-*s-*s Rf-w-s Fr-w-s Co-w-s Rf-w-g Fr-c-g Rf-c-g", CycleLimits(5, 3)),
     ],
 )
-def test_no_two_tests_of_a_set_of_edges_are_alike(edges: str, limits: Limits) -> None:
+def test_no_two_tests_of_a_set_of_edges_are_alike(edges: str, limits: CycleLimits) -> None:
     names, shapes = shapes_of(Generator(recipe(edges, limits)))
     assert names
     assert len(set(names)) == len(names)

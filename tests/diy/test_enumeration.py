@@ -9,7 +9,7 @@ from diy_corpus import diy_cycles, smallest_rotation
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiy.diy.cycle import Limits, fault_of_cycle, may_follow
+from gpudiy.diy.cycle import CycleLimits, fault_of_cycle, may_follow
 from gpudiy.diy.edge import Communication, Edge, ProgramOrder
 from gpudiy.diy.enumeration import Alphabet, words
 from gpudiy.diy.vocabulary import parse_edges, resolved
@@ -26,7 +26,7 @@ def edges_of(text: str) -> tuple[Edge, ...]:
     return resolved(parse_edges(text).edges)
 
 
-def by_brute_force(edges: tuple[Edge, ...], limits: Limits) -> set[tuple[int, ...]]:
+def by_brute_force(edges: tuple[Edge, ...], limits: CycleLimits) -> set[tuple[int, ...]]:
     """Every sequence of edges that is a cycle, as its smallest rotation."""
     found: set[tuple[int, ...]] = set()
     for length in range(1, limits.edges + 1):
@@ -50,7 +50,7 @@ def test_all_cycles_and_none_twice(
     chosen: set[Edge], edges: int, threads: int, locations: int | None, least: int
 ) -> None:
     alphabet = tuple(sorted(chosen, key=lambda edge: edge.name))
-    limits = Limits(edges, threads, locations, least)
+    limits = CycleLimits(edges, threads, locations, least)
     found = list(words(Alphabet(alphabet), limits))
     assert len(set(found)) == len(found)
     assert set(found) == by_brute_force(alphabet, limits)
@@ -61,9 +61,11 @@ def test_all_cycles_and_none_twice(
 def test_the_order_of_the_edges_does_not_matter(order: list[int]) -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     turned = tuple(edges[place] for place in order)
-    names = {smallest_rotation([turned[rank].name for rank in word]) for word in words(Alphabet(turned), Limits(6, 4))}
+    names = {
+        smallest_rotation([turned[rank].name for rank in word]) for word in words(Alphabet(turned), CycleLimits(6, 4))
+    }
     assert names == {
-        smallest_rotation([edges[rank].name for rank in word]) for word in words(Alphabet(edges), Limits(6, 4))
+        smallest_rotation([edges[rank].name for rank in word]) for word in words(Alphabet(edges), CycleLimits(6, 4))
     }
 
 
@@ -78,7 +80,7 @@ def test_the_611_cycles_of_diy7() -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     found = [
         smallest_rotation([spelling_of_diy7(edges[rank]) for rank in word])
-        for word in words(Alphabet(edges), Limits(8, 4))
+        for word in words(Alphabet(edges), CycleLimits(8, 4))
     ]
     assert len(found) == len(set(found)) == 611
     assert set(found) == set(diy_cycles())
@@ -87,19 +89,19 @@ def test_the_611_cycles_of_diy7() -> None:
 @pytest.mark.parametrize(
     ("edges", "limits", "count"),
     [
-        ("Pod** MembarGld** Rfe Fre Coe", Limits(8, 4), 611),
-        ("Pod** MembarGld** MembarCtad** Rfe Fre Coe", Limits(10, 5), 19_035),
-        ("Po-d-Wgl2-Rgl2 Fr-c-gl2l2", Limits(), 2),
-        ("PodWR Fre", Limits(20, 10), 9),
+        ("Pod** MembarGld** Rfe Fre Coe", CycleLimits(8, 4), 611),
+        ("Pod** MembarGld** MembarCtad** Rfe Fre Coe", CycleLimits(10, 5), 19_035),
+        ("Po-d-Wgl2-Rgl2 Fr-c-gl2l2", CycleLimits(), 2),
+        ("PodWR Fre", CycleLimits(20, 10), 9),
     ],
 )
-def test_counts_of_diy7(edges: str, limits: Limits, count: int) -> None:
+def test_counts_of_diy7(edges: str, limits: CycleLimits, count: int) -> None:
     assert sum(1 for _ in words(Alphabet(edges_of(edges)), limits)) == count
 
 
 def test_a_wanted_edge_occurs() -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     fences = frozenset(rank for rank, edge in enumerate(edges) if edge.name.startswith("Mgl"))
-    every = list(words(Alphabet(edges), Limits()))
-    wanted = list(words(Alphabet(edges, fences), Limits()))
+    every = list(words(Alphabet(edges), CycleLimits()))
+    wanted = list(words(Alphabet(edges, fences), CycleLimits()))
     assert wanted == [word for word in every if not fences.isdisjoint(word)]

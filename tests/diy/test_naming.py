@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from diy_corpus import diy_cycles, smallest_rotation
 
-from gpudiy.diy.cycle import Limits
+from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle
 from gpudiy.diy.naming import base_name
 from gpudiy.diy.one_cycle import parse_cycle
@@ -67,7 +67,7 @@ def test_rounds(threads: int, name: str) -> None:
 def test_the_names_of_diy7() -> None:
     given = diy_cycles()
     edges = resolved(parse_edges("Pod** MembarGld** Rfe Fre Coe").edges)
-    generator = Generator(Recipe(edges, limits=Limits(8, 4), trees=Trees.ONE))
+    generator = Generator(Recipe(edges, limits=CycleLimits(8, 4), trees=Trees.ONE))
     for blueprint in generator.blueprints():
         spelling = [
             f"{name[:2]}e"

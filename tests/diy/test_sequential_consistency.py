@@ -8,7 +8,7 @@ import pytest
 from diy_brute_force import shown_by_free_accesses, shown_by_sc
 
 from gpudiy.diy.blueprint import Blueprint
-from gpudiy.diy.cycle import Limits
+from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle
 from gpudiy.diy.one_cycle import parse_cycle
@@ -47,15 +47,15 @@ def test_a_sample_of_every_family(name: str) -> None:
 @pytest.mark.parametrize(
     ("edges", "limits"),
     [
-        ("Po*** Rfi Fri Coi Rfe Fre Coe", Limits(6, 3)),
-        ("Pos** Rmw Rfi Fri Coi Rfe Fre Coe", Limits(5, 3, least_threads=1)),
-        ("Po*** RmwCas RmwAdd Rfe Fre Coe", Limits(6, 3)),
-        ("Bard** Bars** Pod** Rfe Fre Coe", Limits(6, 3)),
-        ("DpAddr** DpDatasW DpCtrl** Ctrl*d* Pod** Rfe Fre Coe Rfi", Limits(6, 3)),
-        ("Pos** Rfe Fre Coe", Limits(8, 4)),
+        ("Po*** Rfi Fri Coi Rfe Fre Coe", CycleLimits(6, 3)),
+        ("Pos** Rmw Rfi Fri Coi Rfe Fre Coe", CycleLimits(5, 3, least_threads=1)),
+        ("Po*** RmwCas RmwAdd Rfe Fre Coe", CycleLimits(6, 3)),
+        ("Bard** Bars** Pod** Rfe Fre Coe", CycleLimits(6, 3)),
+        ("DpAddr** DpDatasW DpCtrl** Ctrl*d* Pod** Rfe Fre Coe Rfi", CycleLimits(6, 3)),
+        ("Pos** Rfe Fre Coe", CycleLimits(8, 4)),
     ],
 )
-def test_edges_that_no_family_mixes(edges: str, limits: Limits) -> None:
+def test_edges_that_no_family_mixes(edges: str, limits: CycleLimits) -> None:
     recipe = Recipe(resolved(parse_edges(edges).edges), limits=limits, trees=Trees.ONE)
     for blueprint in sampled(Generator(recipe), 3 * SAMPLE, seed=11):
         check(blueprint)

@@ -65,14 +65,14 @@ def test_optcheck_finds_it_in_sass(architecture: str) -> None:
     test = message(MMIO)
     assert "MMIO.SYS" in listing(kernel_source(test, "kernel"), architecture)
     check = checked(test, architecture)
-    assert check.verdict.value == "unchanged", check
+    assert check.finding.value == "unchanged", check
 
 
 @pytest.mark.parametrize(("written", "compiled"), [(MMIO, RELAXED), (RELAXED, MMIO)])
 def test_optcheck_tells_it_from_a_relaxed_access(written: dict[str, str], compiled: dict[str, str]) -> None:
     text = listing(kernel_source(message(compiled), "kernel"), "sm_90")
     (check,) = check_kernels(text, {"kernel": message(written)})
-    assert check.verdict.value != "unchanged"
+    assert check.finding.value != "unchanged"
 
 
 def test_where_it_runs() -> None:

@@ -1,4 +1,4 @@
-"""Listings as data: `// verdict` marks a line that a finding must name, `!! message` the line that cannot be read."""
+"""Listings as data: `// finding` marks a line that a deviation must name, `!! message` the line that cannot be read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 from conftest import DATA
 
 from optcheck.check import check_kernels
+from optcheck.finding import Finding
 from optcheck.listing import SassError, read_listing
 from optcheck.sass_grammar import parse_instruction
-from optcheck.verdict import Verdict
 
 LISTINGS = sorted((DATA / "sass").glob("*.sass"))
 MARK = re.compile(r"// (\S+)$", re.MULTILINE)
@@ -23,16 +23,16 @@ def test_verdicts_of_listings(path: Path) -> None:
     marked = {(number, mark[1]) for number, line in enumerate(text.split("\n"), 1) if (mark := MARK.search(line))}
     checks = list(check_kernels(text, {}))
     found = {
-        (int(line.partition(":")[0]), str(finding.verdict))
+        (int(line.partition(":")[0]), str(deviation.finding))
         for check in checks
-        for finding in check.findings
-        for line in finding.sass
+        for deviation in check.deviations
+        for line in deviation.sass
     }
     assert checks
     assert marked <= found
-    assert {verdict for _, verdict in found} == {verdict for _, verdict in marked}
-    expected = {verdict for _, verdict in marked} or {"unchanged"}
-    assert {str(check.verdict) for check in checks} == expected
+    assert {finding for _, finding in found} == {finding for _, finding in marked}
+    expected = {finding for _, finding in marked} or {"unchanged"}
+    assert {str(check.finding) for check in checks} == expected
 
 
 @pytest.mark.parametrize(
@@ -122,4 +122,4 @@ def test_addresses_that_the_linker_fills_in() -> None:
 
 
 def test_a_verdict_for_every_word() -> None:
-    assert len({str(verdict) for verdict in Verdict}) == 9
+    assert len({str(finding) for finding in Finding}) == 9

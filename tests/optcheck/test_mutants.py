@@ -19,8 +19,8 @@ from gpudiy.harness.source import Dialect, module_source, play_source
 from gpudiy.litmus import Test
 from optcheck.check import check_kernels
 from optcheck.disassembler import disassemble
+from optcheck.finding import Check, Finding
 from optcheck.specification import DependencyKind, specify
-from optcheck.verdict import Check, Verdict
 
 PART = re.compile(r"^\$run\$(play_\w+):\n(.*?)(?=^\s+\.type|^//---)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^(\s*/\*[0-9a-f]+\*/\s+)(.*?)( ;)?$")
@@ -105,12 +105,12 @@ def exchanged(lines: list[str], one: int, other: int) -> str:
 
 
 EXPECTED = {
-    "delete": (Verdict.REMOVED,),
-    "no fence": (Verdict.FENCE_CHANGED,),
-    "weak fence": (Verdict.FENCE_CHANGED,),
-    "no addr dependency": (Verdict.DEPENDENCY_BROKEN,),
-    "no data dependency": (Verdict.DEPENDENCY_BROKEN,),
-    "no ctrl dependency": (Verdict.DEPENDENCY_BROKEN,),
+    "delete": (Finding.REMOVED,),
+    "no fence": (Finding.FENCE_CHANGED,),
+    "weak fence": (Finding.FENCE_CHANGED,),
+    "no addr dependency": (Finding.DEPENDENCY_BROKEN,),
+    "no data dependency": (Finding.DEPENDENCY_BROKEN,),
+    "no ctrl dependency": (Finding.DEPENDENCY_BROKEN,),
 }
 
 
@@ -123,13 +123,13 @@ def hunt(architecture: str, count: int) -> tuple[int, int, list[str]]:
     missed = []
     for test, text in listings(list(dict.fromkeys(tests)), architecture):
         check = verdict_of(text, test)
-        if check.verdict is not Verdict.UNCHANGED:
+        if check.finding is not Finding.UNCHANGED:
             continue
         clean += 1
         for what, mutant in mutants(text, test, check):
             made += 1
-            found = verdict_of(mutant, test).verdict
-            if found is Verdict.UNCHANGED or found not in EXPECTED.get(what, (found,)):
+            found = verdict_of(mutant, test).finding
+            if found is Finding.UNCHANGED or found not in EXPECTED.get(what, (found,)):
                 missed.append(f"{what} in {test.name}: {found}")
     return clean, made, missed
 

@@ -10,9 +10,9 @@ from optcheck_kernels import checked
 from gpudiy.harness.ptx_role import InputKind, Unrealisable, ptx_role
 from gpudiy.litmus import read_test
 from gpudiy.litmus.instruction_text import instruction_text
+from optcheck.finding import Finding
 from optcheck.literal import TYPE_NAMES, Literal, decoded, stress_literal, stress_pattern
 from optcheck.specification import Dependency, DependencyKind, specify
-from optcheck.verdict import Verdict
 
 HEAD = "GPU_PTX some\n{ }\n"
 TAIL = "scopeTree (device (kernel (cta (warp P0))))\n"
@@ -73,8 +73,8 @@ def test_dependencies_are_found() -> None:
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_120"])
 def test_every_kind_of_instruction_survives(architecture: str) -> None:
     check = checked(read_test(EVERYTHING), architecture)
-    assert check.verdict in (Verdict.UNCHANGED, Verdict.REORDERED), check
-    assert not [finding for finding in check.findings if finding.verdict is Verdict.UNVERIFIABLE], check
+    assert check.finding in (Finding.UNCHANGED, Finding.REORDERED), check
+    assert not [deviation for deviation in check.deviations if deviation.finding is Finding.UNVERIFIABLE], check
 
 
 def test_lines_lead_back_to_instructions() -> None:

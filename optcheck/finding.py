@@ -1,4 +1,4 @@
-"""What optcheck finds: a verdict on a kernel and the findings it rests on."""
+"""What optcheck finds: a finding on a kernel and the deviations it rests on."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Verdict(StrEnum):
+class Finding(StrEnum):
     """Whether the test in the binary still is the test in the file, and if not, what became of it.
 
-    Where several things happened, the verdict is the first in this order.
+    Where several things happened, the finding is the first in this order.
     """
 
     REMOVED = "removed"  # an access is no longer there
@@ -23,14 +23,14 @@ class Verdict(StrEnum):
     UNCHANGED = "unchanged"
 
 
-ORDER = {verdict: place for place, verdict in enumerate(Verdict)}
+ORDER = {finding: place for place, finding in enumerate(Finding)}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Deviation:
     """One thing that is not as the test says: the lines of SASS and PTX it is about, and what happened."""
 
-    verdict: Verdict
+    finding: Finding
     explanation: str
     sass: tuple[str, ...] = ()  # `line: instruction`, as in the listing
     ptx: tuple[str, ...] = ()  # the instructions of the test
@@ -42,21 +42,21 @@ class Cluster:
 
     thread: int
     entries: tuple[tuple[int, int, int | None], ...]
-    verdict: Verdict
+    finding: Finding
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The verdict on one kernel."""
+    """The finding on one kernel."""
 
     kernel: str
-    verdict: Verdict
-    findings: tuple[Finding, ...] = ()
+    finding: Finding
+    deviations: tuple[Deviation, ...] = ()
     clusters: tuple[Cluster, ...] = ()
     architecture: str = ""
     test: str = ""
 
 
-def strongest(findings: tuple[Finding, ...] | list[Finding]) -> Verdict:
-    """The verdict that findings give together."""
-    return min((finding.verdict for finding in findings), key=ORDER.__getitem__, default=Verdict.UNCHANGED)
+def strongest(deviations: tuple[Deviation, ...] | list[Deviation]) -> Finding:
+    """The finding that deviations give together."""
+    return min((deviation.finding for deviation in deviations), key=ORDER.__getitem__, default=Finding.UNCHANGED)

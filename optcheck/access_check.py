@@ -1,0 +1,126 @@
+"""Whether every access of a thread is in the SASS, once, and is what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from optcheck.finding import Deviation, Finding
+from optcheck.linked_thread import LinkedThread
+from optcheck.linking import Anchor, Link
+from optcheck.mapping import difference, words_of
+from optcheck.sass import Touch
+from optcheck.specification import AccessKind, ExpectedAccess
+
+AGGREGATION = frozenset({"VOTE", "VOTEU", "MATCH", "REDUX", "CREDUX", "SHFL"})
+
+
+class AccessCheck:
+    """Finds the accesses of a thread, and links each to its instruction."""
+
+    def __init__(self, thread: LinkedThread) -> None:
+        self.thread = thread
+
+    def deviations(self) -> Iterator[Deviation]:
+        """What is wrong with single accesses, and which of them became one."""
+        yield from self._accesses()
+        yield from self._shared_instructions()
+
+    def _accesses(self) -> Iterator[Deviation]:
+        anchors = {anchor.literal.position: anchor for anchor in self.thread.cluster}
+        for expected in self.thread.specification.accesses:
+            anchor = anchors.get(expected.position)
+            if anchor is None:
+                why = f"the specification of access {expected.position} is not in the SASS"
+                yield self.thread.deviation(Finding.UNVERIFIABLE, why, [], [expected.index])
+            elif anchor.literal.type != expected.literal.type:
+                said, wanted = anchor.literal.type_name, expected.literal.type_name
+                why = f"the literal of access {expected.position} says {said}, not {wanted}"
+                yield self.thread.deviation(Finding.UNVERIFIABLE, why, [anchor.index], [expected.index])
+            else:
+                yield from self._access(expected, anchor)
+
+    def _access(self, expected: ExpectedAccess, anchor: Anchor) -> Iterator[Deviation]:
+        links = [] if self._forwarded(expected, anchor) else self.thread.linker.find(expected, anchor.value)
+        if not links:
+            yield self._missing(expected, anchor)
+            return
+        link = links[0]
+        self.thread.links[expected.position] = link
+        instruction = self.thread.instructions[link.index]
+        if len(links) > 1:
+            why = f"the {expected.kind} is there {len(links)} times"
+            yield self.thread.deviation(Finding.CHANGED, why, [one.index for one in links], [expected.index])
+        different = difference(expected, instruction, self.thread.mapping)
+        if different:
+            finding = Finding.UNVERIFIABLE if "CAST" in instruction.modifiers else Finding.CHANGED
+            yield self.thread.deviation(finding, different, [link.index], [expected.index])
+        if instruction.words > words_of(expected):
+            bits = expected.access.type.bits
+            why = f"the {expected.kind} of {bits} bits is now part of one of {32 * instruction.words}"
+            yield self.thread.deviation(Finding.WIDENED, why, [link.index], [expected.index])
+        elif instruction.words < words_of(expected):
+            why = f"the {expected.kind} of {expected.access.type.bits} bits now has {32 * instruction.words}"
+            yield self.thread.deviation(Finding.CHANGED, why, [link.index], [expected.index])
+
+    def _forwarded(self, expected: ExpectedAccess, anchor: Anchor) -> ExpectedAccess | None:
+        """The store whose value a load has without asking memory."""
+        if expected.kind is not AccessKind.LOAD:
+            return None
+        values = {other.literal.position: other.value for other in self.thread.cluster}
+        for access in self.thread.specification.accesses[: expected.position]:
+            if access.kind is AccessKind.STORE and values.get(access.position) == anchor.value:
+                return access
+        return None
+
+    def _missing(self, expected: ExpectedAccess, anchor: Anchor) -> Deviation:
+        """Why no instruction has the value that the specification says was read or stored."""
+        store = self._forwarded(expected, anchor)
+        if store is not None:
+            why = f"the {expected.kind} is gone: its value is taken from the store before it"
+            return self.thread.deviation(Finding.REMOVED, why, [anchor.index], [store.index, expected.index])
+        parts = self.thread.values.nodes.parts(anchor.value)
+        nodes = [self.thread.values.nodes.node(part) for part in parts]
+        effects = [
+            node[1] for node in nodes if node[0] == "effect" and self.thread.instructions[node[1]].opcode in AGGREGATION
+        ]
+        atomics = sorted(self.thread.values.nodes.origins(anchor.value))
+        if expected.kind is AccessKind.REDUCE:
+            atomics, effects = self._aggregated(anchor.value)
+        if effects and atomics:
+            why = f"the {expected.kind}s of the threads of a warp became one"
+            return self.thread.deviation(Finding.MERGED, why, [*sorted(effects), *atomics], [expected.index])
+        made_from = [index for index in atomics if self._may_be(expected, index)]
+        if made_from or any(node[0] == "deep" for node in nodes):
+            why = f"what the {expected.kind} read or stored cannot be followed"
+            return self.thread.deviation(Finding.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
+        if any(self.thread.instructions[index].space == "local" for index in atomics):
+            return self.thread.deviation(Finding.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
+        return self.thread.deviation(Finding.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
+
+    def _may_be(self, expected: ExpectedAccess, index: int) -> bool:
+        """Whether the value in question is made from what could be the very access."""
+        if expected.kind not in (AccessKind.LOAD, AccessKind.ATOMIC) or not self.thread.linker.inside(index):
+            return False
+        linked = {link.index for link in self.thread.links.values()}
+        return index not in linked and not difference(expected, self.thread.instructions[index], self.thread.mapping)
+
+    def _aggregated(self, value: int) -> tuple[list[int], list[int]]:
+        """Atomics that store something made of `value` and of a vote, and those votes."""
+        for index in self.thread.values.writes_memory:
+            parts = self.thread.values.nodes.parts(*self.thread.values.stored(index))
+            touch = self.thread.instructions[index].touch
+            if touch in (Touch.REDUCE, Touch.ATOMIC) and value in parts:
+                nodes = map(self.thread.values.nodes.node, parts)
+                votes = [node[1] for node in nodes if node[0] == "effect"]
+                return [index], votes
+        return [], []
+
+    def _shared_instructions(self) -> Iterator[Deviation]:
+        users: dict[Link, list[ExpectedAccess]] = {}
+        for expected in self.thread.specification.accesses:
+            if expected.position in self.thread.links:
+                users.setdefault(self.thread.links[expected.position], []).append(expected)
+        for link, accesses in users.items():
+            if len(accesses) > 1:
+                why = f"{len(accesses)} {accesses[0].kind}s became one"
+                yield self.thread.deviation(Finding.MERGED, why, [link.index], [access.index for access in accesses])
