@@ -17,9 +17,10 @@ when it is first used, so that `import gpudiy` costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from gpudiy.version import __version__
+
+TYPE_CHECKING = False  # type checkers know it by its name; to import it from typing takes longer than all the rest
 
 if TYPE_CHECKING:
     from gpudiy.devices.run import run
@@ -69,10 +70,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+if not TYPE_CHECKING:  # a type checker must find misspelt names
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -80,6 +80,25 @@ def test_the_names_that_type_checkers_see_are_the_names() -> None:
     assert imported | {"__version__"} == set(gpudiy.__all__)
 
 
+@pytest.mark.heavy  # mypy reads the whole of gpudiy
+def test_type_checkers_see_real_types(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    file = tmp_path / "user.py"
+    file.write_text(
+        "import gpudiy\n"
+        "reveal_type(gpudiy.read)\n"
+        "reveal_type(gpudiy.model('mp.litmus'))\n"
+        "gpudiy.run('mp.litmus')\n"
+        "gpudiy.modell\n"
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(file)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, timeout=600).stdout
+    assert 'Revealed type is "def (path: str | pathlib.Path) -> gpudiy.litmus.test.Test"' in said
+    assert 'Revealed type is "pandas.core.frame.DataFrame"' in said
+    assert 'Missing named argument "device"' in said
+    assert 'has no attribute "modell"' in said
+
+
 def test_unknown_name() -> None:
     with pytest.raises(AttributeError, match="no attribute 'modell'"):
         gpudiy.modell  # noqa: B018
