@@ -57,7 +57,7 @@ def memory_uses(test: Test) -> list[Use]:
     uses = []
     for number, thread in enumerate(test.threads):
         for index, instruction in enumerate(thread):
-            if isinstance(instruction, (Load, Store, Atomic, Reduce)):
+            if isinstance(instruction, MemoryInstruction):
                 name = instruction.address.name
                 if isinstance(instruction.address, Register):
                     targets = registers[number].get(name, NOTHING)

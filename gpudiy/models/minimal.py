@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import Access, Order, Proxy, Scope
-from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, Reduce, Store
+from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, MemoryInstruction, Store
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.models.model import Model
@@ -100,7 +100,7 @@ def _order_sites(test: Test) -> Iterator[Site]:
 
 
 def _is_access(instruction: Instruction) -> bool:
-    return isinstance(instruction, (Load, Store, Atomic, Reduce))
+    return isinstance(instruction, MemoryInstruction)
 
 
 def _usable_scopes(test: Test, sites: list[Site]) -> list[Scope]:

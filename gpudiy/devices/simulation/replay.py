@@ -15,6 +15,7 @@ from gpudiy.litmus.instruction import (
     Atomic,
     Branch,
     Load,
+    MemoryInstruction,
     Reduce,
     Store,
     address_of,
@@ -144,7 +145,7 @@ class Replay(ABC):
         if not (reached.there and runs_here(event, reached.registers)):
             return None
         instruction = event.instruction
-        if not isinstance(instruction, (Load, Store, Atomic, Reduce)):
+        if not isinstance(instruction, MemoryInstruction):
             return Request(-1, ())
         address = operand_value(self.program, reached.registers, address_of(instruction) or instruction.address)
         operands = [operand_value(self.program, reached.registers, operand) for operand in operands_of(instruction)]

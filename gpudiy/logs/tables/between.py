@@ -65,7 +65,7 @@ def between_of_name(name: str) -> Between | None:
 
 
 def _accesses(thread: Thread) -> list[MemoryInstruction]:
-    return [instruction for instruction in thread if isinstance(instruction, (Load, Store, Atomic, Reduce))]
+    return [instruction for instruction in thread if isinstance(instruction, MemoryInstruction)]
 
 
 def _base(test: Test, threads: list[list[MemoryInstruction]]) -> str:
@@ -100,9 +100,7 @@ def _placement(test: Test) -> str:
 
 def _word(thread: Thread) -> str:
     """The words of each gap between two accesses, joined; `po` where there is nothing."""
-    places = [
-        index for index, instruction in enumerate(thread) if isinstance(instruction, (Load, Store, Atomic, Reduce))
-    ]
+    places = [index for index, instruction in enumerate(thread) if isinstance(instruction, MemoryInstruction)]
     return "-".join(_gap(thread, first, last) for first, last in pairwise(places))
 
 
