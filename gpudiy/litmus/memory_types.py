@@ -34,10 +34,11 @@ def location_types(test: Test) -> dict[str, ScalarType]:
 
 
 def _location_types(test: Test) -> dict[str, ScalarType]:
+    locations = test.memory_map.locations()
     kinds: dict[str, set[ScalarType]] = {}
     for use in memory_uses(test):
         for name in use.targets:
-            kinds.setdefault(test.memory_map.location_of(name), set()).add(use.instruction.access.type)
+            kinds.setdefault(locations[name], set()).add(use.instruction.access.type)
     return {
         location: next(iter(types)).of_kind("u" if all(type[0] == "u" for type in types) else "s")
         for location, types in kinds.items()

@@ -101,7 +101,7 @@ def first_domain(test: Test) -> Domain:
 
     A value too many does no harm: no write has it, so no read can get it. A good guess saves a round.
     """
-    locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
+    locations = test.memory_map.locations()
     values: dict[str, dict[Value, None]] = {
         location: {initial_memory(test, location): None} for location in locations.values()
     }

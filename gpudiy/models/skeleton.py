@@ -22,7 +22,7 @@ class EventSkeleton:
 
     def __init__(self, test: Test, traces: Sequence[Trace]) -> None:
         self.test = test
-        self.locations = tuple(dict.fromkeys(test.memory_map.location_of(name) for name in test.memory_map.names))
+        self.locations = tuple(dict.fromkeys(test.memory_map.locations().values()))
         self.events: list[Event] = [
             Event(EventKind.WRITE, -1, None, location, location, initial_memory(test, location))
             for location in self.locations

@@ -94,11 +94,11 @@ class ThreadRunner:
         self.number = number
         self.thread = test.threads[number]
         self.unroll = unroll
-        self.locations = {name: test.memory_map.location_of(name) for name in test.memory_map.names}
-        self.types = {declaration.name: declaration.type for declaration in test.registers_of(number)}
+        self.locations = test.memory_map.locations()
+        declared = test.registers_of(number)
+        self.types = {declaration.name: declaration.type for declaration in declared}
         self.initial: dict[str, Value] = {
-            declaration.name: wrap_value(declaration.initial, declaration.type)
-            for declaration in test.registers_of(number)
+            declaration.name: wrap_value(declaration.initial, declaration.type) for declaration in declared
         }
         self.labels = {
             instruction.name: position
