@@ -10,13 +10,11 @@ from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.traits import drawn_words
 from gpudiy.models.algebra import Algebra
 from gpudiy.models.event import Event, EventKind
-from gpudiy.models.explanation import Explanation
+from gpudiy.models.explanation import Explanation, basic_relations
 from gpudiy.models.search import Execution
 from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.pictures.picture import Arrow, Node, Picture
 from gpudiy.pictures.svg import to_svg
-
-BASIC = ("po", "po-loc", "rf", "co", "fr", "rmw", "addr", "data", "ctrl")
 
 
 def draw_execution(execution: Execution, title: str = "") -> str:
@@ -39,8 +37,9 @@ def picture_of_explanation(explanation: Explanation) -> Picture:
         for name, operand in verdict.model.named.items()
         if name in ("sync", "sc", "syncbar") and not operand.is_set
     }
+    basic = basic_relations(execution)
     for step in explanation.steps:
-        if step.relation not in BASIC:
+        if step.relation not in basic:
             pair = execution.skeleton.algebra.pair(step.source, step.target)
             named[step.relation] = named.get(step.relation, 0) | pair
     if verdict.allowed:

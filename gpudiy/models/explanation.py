@@ -114,6 +114,7 @@ def relation_name(model: Model, execution: Execution, source: int, target: int) 
 
 
 def basic_relations(execution: Execution) -> dict[str, int]:
+    """The relations that every model has, by name, what says most about a pair first."""
     skeleton = execution.skeleton
     a = skeleton.algebra
     po = skeleton.static("po")
