@@ -1,5 +1,5 @@
 """Pictures: events in columns and labelled arrows between them, drawn as SVG, PNG, graphviz and JSON.
 
-A `Picture` says what is drawn and knows nothing of what made it; other rooms make pictures of what they have, such as
+A `Picture` says what is drawn, not what it comes from; other packages make pictures, such as
 `gpudiy.models.execution_picture` of an execution.
 """

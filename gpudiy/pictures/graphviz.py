@@ -7,7 +7,7 @@ from gpudiy.pictures.sheet import CYCLE, DASHED, INITIAL, LANE, colours_of
 
 
 def to_dot(picture: Picture) -> str:
-    """The picture for graphviz, a cluster a thread."""
+    """The picture for graphviz, with one cluster per thread."""
     lines = [
         "digraph witness {",
         f"  graph [label={_quote(_heading(picture))}, labelloc=t, fontname=monospace, newrank=true, nodesep=0.6];",
@@ -31,7 +31,7 @@ def to_dot(picture: Picture) -> str:
         options += ["style=dashed"] if arrow.relation in DASHED else []
         options += ["weight=10"] if arrow.relation == "po" else ["constraint=false"]
         lines.append(f"  e{arrow.source} -> e{arrow.target} [{', '.join(options)}];")
-    # Unseen edges keep the initial writes above all threads.
+    # Invisible edges keep the initial writes above all threads.
     first = [node.event for node in picture.nodes if node.column is not None and node.row == 0]
     lines += [f"  e{node.event} -> e{below} [style=invis];" for node in initial for below in first]
     return "\n".join([*lines, "}", ""])
@@ -48,5 +48,5 @@ def _dot_node(node: Node) -> str:
 
 
 def _quote(text: str) -> str:
-    """A string of the dot language: backslashes would else start its escapes."""
+    """A string of the dot language, with its special characters escaped."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -1,4 +1,4 @@
-"""Where the boxes and lanes of a picture stand, and where arrows can pass between them. Lengths are pixels."""
+"""Positions of the boxes and lanes of a picture, and the free channels between them. Lengths are in pixels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import product
 
 from gpudiy.pictures.picture import Picture
 
-CHARACTER = 0.602  # the width of a character of a fixed font, in font sizes
+CHARACTER = 0.602  # the width of a character of a fixed-width font, as a share of the font size
 TITLE_SIZE, LABEL_SIZE, SMALL_SIZE = 18, 14, 11
 BOX_HEIGHT, ROW_GAP, LANE_PADDING, HEADER_HEIGHT, MARGIN = 44, 58, 14, 30, 24
 
@@ -19,6 +19,8 @@ RIGHT, LEFT, DOWN, UP = (1.0, 0.0), (-1.0, 0.0), (0.0, 1.0), (0.0, -1.0)
 
 @dataclass(frozen=True, slots=True)
 class Box:
+    """A rectangle; y grows downwards."""
+
     left: float
     top: float
     width: float
@@ -45,13 +47,14 @@ class Box:
         )  # fmt: skip
 
     def port(self, side: Point, share: float) -> Point:
-        """The point at a share of the length of the side that faces this way."""
+        """The point on one side of the box, at this share of its length."""
         if side in (LEFT, RIGHT):
             return (self.right if side == RIGHT else self.left), self.top + share * self.height
         return self.left + share * self.width, (self.bottom if side == DOWN else self.top)
 
 
 def text_width(text: str, size: float) -> float:
+    """The width of a text in the fixed-width font, in pixels."""
     return len(text) * size * CHARACTER
 
 
@@ -64,12 +67,12 @@ class Grid:
         self.rows = max((node.row + 1 for node in picture.nodes if node.column is not None), default=0)
         initial = [node for node in picture.nodes if node.column is None]
         self.lane_top: float = BOX_HEIGHT + ROW_GAP + 12 if initial else 0
-        self.widths = [self._width(column) for column in threads]
+        self.widths = [self._column_width(column) for column in threads]
         self.lefts: list[float] = []
         left = 0.0
         for column in threads:
             self.lefts.append(left)
-            left += self.widths[column] + self._gutter(column)
+            left += self.widths[column] + self._gutter_width(column)
         span = self.lefts[-1] + self.widths[-1] if self.lefts else 0.0
         bottom = self.row_top(self.rows) - ROW_GAP + LANE_PADDING if self.rows else self.lane_top + HEADER_HEIGHT
         self.lanes = [
@@ -85,7 +88,8 @@ class Grid:
         step = max(width + 40, span / max(1, len(initial)))
         start = span / 2 - step * (len(initial) - 1) / 2 - width / 2
         places = {
-            node.event: place for place, node in enumerate(sorted(initial, key=lambda node: self._pull(node.event)))
+            node.event: place
+            for place, node in enumerate(sorted(initial, key=lambda node: self._order_above(node.event)))
         }
         self.boxes = [
             Box(start + step * places[node.event], 0, width, BOX_HEIGHT) if node.column is None
@@ -97,22 +101,22 @@ class Grid:
         return self.lane_top + HEADER_HEIGHT + row * (BOX_HEIGHT + ROW_GAP)
 
     def passages(self) -> Iterator[float]:
-        """Heights at which an arrow can cross columns: above all, between two rows, below all."""
+        """Heights at which an arrow can cross columns: above all rows, between two rows, below all rows."""
         for away in (12, 26):
             yield self.lane_top - away
             yield self.lanes[0].bottom + away
         for row, shift in product(range(1, self.rows), (-16, 0, 16)):
             yield self.row_top(row) - ROW_GAP / 2 + shift
 
-    def _width(self, column: int) -> float:
+    def _column_width(self, column: int) -> float:
         texts = [text_width(self.picture.columns[column], LABEL_SIZE) - 6]
         for node in self.picture.nodes:
             if node.column == column:
                 texts += [text_width(node.label, LABEL_SIZE), text_width(node.instruction, SMALL_SIZE)]
         return max(texts) + 24
 
-    def _gutter(self, column: int) -> float:
-        """The space after a column: more if more arrows need it."""
+    def _gutter_width(self, column: int) -> float:
+        """The space to the right of a column; it grows with the number of arrows that cross it."""
         crossing, widest = 0.0, 0.0
         for arrow in self.picture.arrows:
             one, other = (self.picture.nodes[end].column for end in (arrow.source, arrow.target))
@@ -123,8 +127,8 @@ class Grid:
                 widest = max(widest, text_width(arrow.relation, SMALL_SIZE))
         return 2 * LANE_PADDING + max(70.0, widest + 30) + min(15 * crossing, 150)
 
-    def _pull(self, event: int) -> tuple[float, int]:
-        """Where the arrows of an initial write go, so that it can stand above."""
+    def _order_above(self, event: int) -> tuple[float, int]:
+        """Sort key that puts an initial write above the columns that its arrows lead to."""
         columns = [
             self.picture.nodes[arrow.target].column or 0 for arrow in self.picture.arrows if arrow.source == event
         ]

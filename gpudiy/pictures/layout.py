@@ -1,4 +1,4 @@
-"""Where everything of a picture stands: boxes on a grid, arrows that keep off boxes, labels that keep off both."""
+"""Positions of all parts of a picture: boxes on a grid, arrows that avoid boxes, labels that avoid both."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gpudiy.pictures.ways import head_of, hull_of
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An arrow as drawn: Bézier points (one, then three a piece), the triangle of its head (tip first), its label."""
+    """An arrow as drawn: Bézier points (one, then three per piece), the triangle of its head (tip first), its label."""
 
     curve: tuple[Point, ...]
     head: tuple[Point, Point, Point]
@@ -21,7 +21,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class PictureLayout:
-    """Places for all of a picture: boxes by node, routes by arrow, lanes by column; the frame is all that is seen."""
+    """Boxes by node, routes by arrow, lanes by column; the frame encloses them all."""
 
     frame: Box
     boxes: tuple[Box, ...]
@@ -30,7 +30,7 @@ class PictureLayout:
 
 
 def lay_out(picture: Picture) -> PictureLayout:
-    """Place the boxes, then lead the arrows between them."""
+    """Place the boxes, then route the arrows between them."""
     grid = Grid(picture)
     routes = [Route(curve, head_of(curve), label) for curve, label in route_arrows(picture, grid)]
     hulls = [hull_of(route.curve) for route in routes]

@@ -1,4 +1,4 @@
-"""A picture: columns of events and labelled arrows, before anybody decides how it is drawn."""
+"""A picture: columns of events and labelled arrows, without positions."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An event: where it stands, its letter, its label, and the instruction it comes from.
+    """An event: its column and row, its letter, its label, and its instruction.
 
-    An initial write stands in no column, has no letter and comes from no instruction.
+    An initial write has no column, no letter and no instruction.
     """
 
     event: int
@@ -37,7 +37,7 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One execution; node i shows event i, and a column is the header of a thread."""
+    """One execution; node i shows event i, and `columns` are the headers of the threads."""
 
     title: str
     columns: tuple[str, ...]
@@ -66,7 +66,7 @@ def to_json(picture: Picture) -> str:
 
 
 def from_json(text: str) -> Picture:
-    """The picture that `to_json` wrote; ValueError if the text is anything else."""
+    """The picture that `to_json` wrote; raises `ValueError` for any other text."""
     data = json.loads(text)
     if not isinstance(data, dict) or data.get("format") != FORMAT or data.get("version") != VERSION:
         raise ValueError(f"not a picture: expected an object with format {FORMAT!r} and version {VERSION}")
@@ -80,7 +80,7 @@ def from_json(text: str) -> Picture:
     if [node.event for node in nodes] != list(numbers):
         raise ValueError("not a picture: the events are not numbered 0, 1, …")
     if any(node.column not in (None, *range(len(picture.columns))) for node in nodes):
-        raise ValueError("not a picture: an event stands in no column")
+        raise ValueError("not a picture: an event has a column that does not exist")
     if any(end not in numbers for arrow in arrows for end in (arrow.source, arrow.target)):
-        raise ValueError("not a picture: an arrow ends at no event")
+        raise ValueError("not a picture: an arrow starts or ends at an event that does not exist")
     return picture

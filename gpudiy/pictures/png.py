@@ -8,11 +8,11 @@ from gpudiy.errors import MissingTool
 from gpudiy.pictures.picture import Picture
 from gpudiy.pictures.sheet import FONTS, Head, Line, Rectangle, Text, lay_out_sheet
 
-RESOLUTION = 2  # pixels of a PNG for a pixel of the layout
+RESOLUTION = 2  # pixels of the PNG per pixel of the layout
 
 
 def to_png(picture: Picture) -> bytes:
-    """The picture as pixels, drawn by matplotlib."""
+    """The picture as a PNG file; raises `MissingTool` without matplotlib."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

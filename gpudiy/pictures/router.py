@@ -1,8 +1,8 @@
-"""Which way each arrow of a picture goes, and where its label stands.
+"""The way of each arrow of a picture, and the position of its label.
 
-Every arrow has some dozens of ways; it takes the one that costs least beside what is already there, and after all have
-one, each chooses again twice. The costs of all ways of an arrow are found at once, on arrays: a way is a row of points,
-what is crowded is a map of cells, and the sum over a label is four looks at a map of sums.
+Every arrow has some dozens of ways and takes the one that costs least beside the arrows already placed; when all have
+one, each chooses again twice. The costs of all ways of an arrow are computed at once, on arrays: a way is a row of
+points, crowding is a map of cells, and the sum over a label is four lookups in a map of prefix sums.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gpudiy.pictures.ways import HEAD, Curve, Ways, head_of
 CELL = 7  # arrows that share a cell of this size cross or touch
 ROUNDS, ROUTES = 3, 48
 LABEL_HEIGHT = 16
-STEPS = 18  # points that a piece of a curve is looked at
-SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # places of a label, the best first
+STEPS = 18  # sample points per piece of a curve
+SHARES = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # positions of a label along its curve, the best first
 ASIDE = ((0, 0), (1, 0), (-1, 0), (0, 1), (0, -1))
 
 Reals = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ Integers = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The ways of one arrow that are cheapest by themselves; a row of every array is a way."""
+    """The cheapest ways of one arrow, other arrows ignored; each array has one row per way."""
 
     curves: list[Curve]
     cost: Reals
@@ -47,7 +47,7 @@ class Choices:
 
 
 def route_arrows(picture: Picture, grid: Grid) -> list[tuple[Curve, Box]]:
-    """For each arrow its curve and its label."""
+    """The curve and the label of each arrow, placed to cross and touch as little as possible."""
     ways = Ways(picture, grid)
     scene = _Scene(grid)
     choices = [scene.choices(arrow, ways.curves(arrow)) for arrow in picture.arrows]
@@ -55,26 +55,26 @@ def route_arrows(picture: Picture, grid: Grid) -> list[tuple[Curve, Box]]:
 
 
 class _Scene:
-    """The boxes that arrows and labels keep off."""
+    """The boxes that arrows and labels avoid."""
 
     def __init__(self, grid: Grid) -> None:
         self.boxes = _rectangles(grid.boxes)
         self.headers = _rectangles(grid.headers)
 
     def choices(self, arrow: Arrow, curves: Sequence[Curve]) -> Choices:
-        points, there = _sampled(curves)
+        points, there = _sample_curves(curves)
         steps = np.hypot(*np.moveaxis(np.diff(points, axis=1), 2, 0))
         margins = np.full(len(self.boxes), 7.0)
         margins[[arrow.source, arrow.target]] = -1.0
         cost = 0.25 * steps.sum(axis=1)
-        cost += 500 * (_inside(points, self.boxes, margins) & there[..., None]).sum(axis=(1, 2))
-        cost += 200 * (_inside(points, self.headers, np.full(len(self.headers), 4.0)) & there[..., None]).sum(
+        cost += 500 * (_lie_inside(points, self.boxes, margins) & there[..., None]).sum(axis=(1, 2))
+        cost += 200 * (_lie_inside(points, self.headers, np.full(len(self.headers), 4.0)) & there[..., None]).sum(
             axis=(1, 2)
         )
         width = text_width(arrow.relation, SMALL_SIZE) + 6
         middles = np.rint(np.array(SHARES) * (there.sum(axis=1)[:, None] - 1)).astype(np.int64)
         labels = np.take_along_axis(points, middles[..., None], axis=1) - (width / 2, LABEL_HEIGHT / 2)
-        blocked = _meeting(labels, width, self.boxes) | _meeting(labels, width, self.headers)
+        blocked = _touch_boxes(labels, width, self.boxes) | _touch_boxes(labels, width, self.headers)
         label_cost = 40 * np.abs(np.array(SHARES) - 0.49) + 700 * blocked
         best = np.argsort(cost + label_cost[:, 0], kind="stable")[:ROUTES]
         ends = np.array([(curve[0], head_of(curve)[0]) for curve in curves])
@@ -82,7 +82,7 @@ class _Scene:
         return Choices(
             [curves[way] for way in best],
             cost[best],
-            _distinct(np.rint(points[best] / CELL).astype(np.int64)),
+            _drop_repeated_cells(np.rint(points[best] / CELL).astype(np.int64)),
             ends[best],
             labels[best],
             label_cost[best],
@@ -92,7 +92,7 @@ class _Scene:
 
 
 class _Router:
-    """Lets the arrows choose, on maps of what is crowded."""
+    """Lets the arrows choose, on maps of crowded cells."""
 
     def __init__(self, choices: list[Choices]) -> None:
         self.choices = choices
@@ -101,7 +101,7 @@ class _Router:
         everywhere = np.concatenate([entry[entry[:, 0] != NOWHERE] for entry in places])
         self.origin = everywhere.min(axis=0) - 2
         size = everywhere.max(axis=0) - self.origin + 3
-        self.nowhere = tuple(size - 1)  # a cell that nobody enters
+        self.nowhere = tuple(size - 1)  # a cell that is never used
         self.used = np.zeros(size, np.int64)
         self.covered = np.zeros(size, np.int64)
         self.cells = [np.where(entry.cells == NOWHERE, self.nowhere, entry.cells - self.origin) for entry in choices]
@@ -112,19 +112,19 @@ class _Router:
         order = sorted(range(len(self.choices)), key=lambda arrow: float(self.choices[arrow].cost[0]))
         for _ in range(ROUNDS):
             for arrow in order:
-                self._leave(arrow)
-                self._enter(arrow, *self._best(arrow))
+                self._remove(arrow)
+                self._place(arrow, *self._choose_way(arrow))
         for arrow in order:
-            way = self._leave(arrow)
-            self._enter(arrow, way, int(self._label_costs(arrow)[way].argmin()))
+            way = self._remove(arrow)
+            self._place(arrow, way, int(self._label_costs(arrow)[way].argmin()))
         found = []
         for arrow, entry in enumerate(self.choices):
             way, place = self.chosen[arrow]
             found.append((entry.curves[way], entry.label(way, place)))
         return found
 
-    def _best(self, arrow: int) -> tuple[int, int]:
-        """The way that costs least beside all that is there now, and the best place for its label."""
+    def _choose_way(self, arrow: int) -> tuple[int, int]:
+        """The cheapest way beside the arrows placed now, and the best position of its label."""
         entry, cells = self.choices[arrow], self.cells[arrow]
         crowd = 8 * self.used + 150 * self.covered
         cost = entry.cost + crowd[cells[..., 0], cells[..., 1]].sum(axis=1)
@@ -143,14 +143,15 @@ class _Router:
         inside = sums[right + 1, bottom + 1] - sums[left, bottom + 1] - sums[right + 1, top] + sums[left, top]
         return np.asarray(self.choices[arrow].label_cost + inside)
 
-    def _leave(self, arrow: int) -> int:
+    def _remove(self, arrow: int) -> int:
+        """Take an arrow off the maps and return its way (-1 if it had none)."""
         if arrow not in self.chosen:
             return -1
         way, place = self.chosen.pop(arrow)
         self._mark(arrow, way, place, -1)
         return way
 
-    def _enter(self, arrow: int, way: int, place: int) -> None:
+    def _place(self, arrow: int, way: int, place: int) -> None:
         self.chosen[arrow] = way, place
         self._mark(arrow, way, place, 1)
 
@@ -173,8 +174,8 @@ def _rectangles(boxes: Sequence[Box]) -> Reals:
     return np.array([(box.left, box.top, box.right, box.bottom) for box in boxes]).reshape(-1, 4)
 
 
-def _sampled(curves: Sequence[Curve]) -> tuple[Reals, npt.NDArray[np.bool_]]:
-    """Points on the curves, a row a curve, and which of them there are: short rows repeat their last point."""
+def _sample_curves(curves: Sequence[Curve]) -> tuple[Reals, npt.NDArray[np.bool_]]:
+    """Points on the curves, one row per curve, and which are real: short rows repeat their last point."""
     pieces = np.array([(len(curve) - 1) // 3 for curve in curves])
     longest = int(pieces.max())
     control = np.array([(*curve, *(curve[-1],) * (3 * longest + 1 - len(curve))) for curve in curves])
@@ -185,7 +186,7 @@ def _sampled(curves: Sequence[Curve]) -> tuple[Reals, npt.NDArray[np.bool_]]:
     return np.concatenate(parts, axis=1), np.arange(longest * STEPS + 1) <= STEPS * pieces[:, None]
 
 
-def _inside(points: Reals, boxes: Reals, margins: Reals | np.float64) -> npt.NDArray[np.bool_]:
+def _lie_inside(points: Reals, boxes: Reals, margins: Reals | np.float64) -> npt.NDArray[np.bool_]:
     """Way, point, box: whether the point lies in the box."""
     x, y = points[..., 0, None], points[..., 1, None]
     left, top, right, bottom = boxes.T
@@ -193,7 +194,7 @@ def _inside(points: Reals, boxes: Reals, margins: Reals | np.float64) -> npt.NDA
     return np.asarray(found)
 
 
-def _meeting(labels: Reals, width: float, boxes: Reals) -> npt.NDArray[np.bool_]:
+def _touch_boxes(labels: Reals, width: float, boxes: Reals) -> npt.NDArray[np.bool_]:
     """Way, place: whether a label there would touch a box."""
     x, y = labels[..., 0, None], labels[..., 1, None]
     left, top, right, bottom = boxes.T
@@ -201,8 +202,8 @@ def _meeting(labels: Reals, width: float, boxes: Reals) -> npt.NDArray[np.bool_]
     return np.asarray(found.any(axis=-1))
 
 
-def _distinct(cells: Integers) -> Integers:
-    """Cells, each once a row; what is left over is nowhere."""
+def _drop_repeated_cells(cells: Integers) -> Integers:
+    """The cells with repetitions in a row replaced by `NOWHERE`."""
     code = (cells[..., 0] << 32) + cells[..., 1]
     order = np.argsort(code, axis=1, kind="stable")
     ordered = np.take_along_axis(code, order, axis=1)

@@ -1,4 +1,4 @@
-"""A picture as shapes at their places, in the colours of their relations, with a title and a legend."""
+"""A picture as coloured shapes with positions, a title and a legend."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ MEANINGS = {
 }  # fmt: skip
 DASHED = frozenset({"addr", "data", "ctrl", "rmw"})
 INK, QUIET, PAPER, LANE, CYCLE, CYCLE_FILL = "#111827", "#6b7280", "#ffffff", "#eef1f5", "#dc2626", "#fef2f2"
-INITIAL = "initial"  # what an initial write has for an instruction
-SAMPLE, LINE = 34, 20  # the length of a line of the legend, and the height of a line of text
+INITIAL = "initial"  # shown in place of an instruction
+SAMPLE, LINE = 34, 20  # the length of a sample in the legend, and the height of a line of text
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Rectangle:
     stroke: str = ""
     width: float = 0
     radius: float = 0
-    role: str = ""
+    attributes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Line:
     colour: str
     width: float
     dashes: tuple[float, ...] = ()
-    role: str = ""
+    attributes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Head:
 
     points: tuple[Point, ...]
     colour: str
-    role: str = ""
+    attributes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ Shape = Rectangle | Line | Head | Text
 
 @dataclass(slots=True)
 class Sheet:
-    """All that is drawn, what lies below first."""
+    """All shapes of a picture, the lowest layer first."""
 
     frame: Box
     shapes: list[Shape] = field(default_factory=list)
@@ -101,21 +101,21 @@ def lay_out_sheet(picture: Picture) -> Sheet:
     left = inner.left - (width - inner.width) / 2
     notes = textwrap.wrap(picture.note, int((width - 2 * MARGIN) / (LABEL_SIZE * CHARACTER)))
     top = inner.top - MARGIN - TITLE_SIZE - LINE * len(notes) - 30
-    legend, bottom = _legend(picture, colours, Box(left + MARGIN, inner.bottom, width - 2 * MARGIN, 0))
+    legend, bottom = _draw_legend(picture, colours, Box(left + MARGIN, inner.bottom, width - 2 * MARGIN, 0))
     frame = Box(left, top, width, bottom + MARGIN - top)
     heading: list[Shape] = [Text((left + MARGIN, top + MARGIN + 12), picture.title, TITLE_SIZE, INK, bold=True)]
     heading += [
         Text((left + MARGIN, top + MARGIN + 14 + LINE * (index + 1)), line, LABEL_SIZE, QUIET)
         for index, line in enumerate(notes)
     ]
-    page = Rectangle(frame, PAPER, role='class="page"')
-    return Sheet(frame, [page, *heading, *_body(picture, layout, colours), *legend])
+    page = Rectangle(frame, PAPER, attributes='class="page"')
+    return Sheet(frame, [page, *heading, *_draw_body(picture, layout, colours), *legend])
 
 
-def _body(picture: Picture, layout: PictureLayout, colours: dict[str, str]) -> Iterator[Shape]:
+def _draw_body(picture: Picture, layout: PictureLayout, colours: dict[str, str]) -> Iterator[Shape]:
     """Lanes, then arrows (the cycle on top), then boxes, then the labels of the arrows."""
     for lane, header in zip(layout.lanes, picture.columns, strict=True):
-        yield Rectangle(lane, LANE, radius=8, role='class="lane"')
+        yield Rectangle(lane, LANE, radius=8, attributes='class="lane"')
         yield Text((lane.left + LANE_PADDING, lane.top + 19), header, LABEL_SIZE, INK, bold=True)
     routed = sorted(zip(picture.arrows, layout.routes, strict=True), key=lambda pair: pair[0].highlighted)
     for arrow, route in routed:
@@ -125,21 +125,21 @@ def _body(picture: Picture, layout: PictureLayout, colours: dict[str, str]) -> I
         yield Head(route.head, colour, f'class="head" {ends}')
     for node, box in zip(picture.nodes, layout.boxes, strict=True):
         border, fill = (CYCLE, CYCLE_FILL) if node.highlighted else (INK, PAPER)
-        role = f'class="event" data-event="{node.event}"'
-        yield Rectangle(box, fill, border, 2.0 if node.highlighted else 1.2, 5, role)
+        attributes = f'class="event" data-event="{node.event}"'
+        yield Rectangle(box, fill, border, 2.0 if node.highlighted else 1.2, 5, attributes)
         middle = box.left + box.width / 2
         yield Text((middle, box.top + 19), node.label, LABEL_SIZE, INK, bold=True, centred=True)
         yield Text((middle, box.top + 35), node.instruction or INITIAL, SMALL_SIZE, QUIET, centred=True)
     for arrow, route in routed:
         label = route.label
-        yield Rectangle(label, PAPER, radius=3, role='class="label"')
+        yield Rectangle(label, PAPER, radius=3, attributes='class="label"')
         colour = CYCLE if arrow.highlighted else colours[arrow.relation]
         place = (label.left + label.width / 2, label.top + 12)
         yield Text(place, arrow.relation, SMALL_SIZE, colour, bold=True, centred=True)
 
 
-def _legend(picture: Picture, colours: dict[str, str], room: Box) -> tuple[list[Shape], float]:
-    """A sample of each relation with its name and meaning, in as many lines as it takes; and where they end."""
+def _draw_legend(picture: Picture, colours: dict[str, str], room: Box) -> tuple[list[Shape], float]:
+    """A sample of each relation with its name and meaning; and the height where they end."""
     shapes: list[Shape] = []
     entries = [(name, MEANINGS.get(name, "of the model"), colour, 1.6) for name, colour in colours.items()]
     if any(arrow.highlighted for arrow in picture.arrows):
@@ -161,7 +161,7 @@ def _legend(picture: Picture, colours: dict[str, str], room: Box) -> tuple[list[
 
 
 def colours_of(picture: Picture) -> dict[str, str]:
-    """The colour of each relation that is drawn, those all models have first."""
+    """The colour of each relation that is drawn, the relations of all models first."""
     names = dict.fromkeys(arrow.relation for arrow in picture.arrows)
     known = {name: colour for name, colour in COLOURS.items() if name in names}
     others = [name for name in names if name not in COLOURS]

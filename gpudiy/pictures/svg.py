@@ -7,7 +7,7 @@ from gpudiy.pictures.sheet import FONTS, Head, Line, Rectangle, Shape, Text, lay
 
 
 def to_svg(picture: Picture) -> str:
-    """The picture as an SVG document that needs nothing else."""
+    """The picture as a self-contained SVG document."""
     sheet = lay_out_sheet(picture)
     frame = sheet.frame
     view = _numbers(frame.left, frame.top, frame.width, frame.height)
@@ -26,18 +26,18 @@ def _svg_shape(shape: Shape) -> str:
         case Rectangle(box=box):
             line = f' stroke="{shape.stroke}" stroke-width="{shape.width}"' if shape.stroke else ""
             place = f'x="{box.left:.1f}" y="{box.top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}"'
-            return f'<rect {shape.role} {place} rx="{shape.radius}" fill="{shape.fill}"{line}/>'
+            return f'<rect {shape.attributes} {place} rx="{shape.radius}" fill="{shape.fill}"{line}/>'
         case Line(points=points):
             first, *others = points
             curve = f"M{_numbers(*first)} C{' '.join(_numbers(*point) for point in others)}"
             dashes = f' stroke-dasharray="{_numbers(*shape.dashes)}"' if shape.dashes else ""
             return (
-                f'<path {shape.role} d="{curve}" fill="none" stroke="{shape.colour}" '
+                f'<path {shape.attributes} d="{curve}" fill="none" stroke="{shape.colour}" '
                 f'stroke-width="{shape.width}"{dashes}/>'
             )
         case Head(points=points):
             corners = " ".join(_numbers(*point) for point in points)
-            return f'<polygon {shape.role} points="{corners}" fill="{shape.colour}"/>'
+            return f'<polygon {shape.attributes} points="{corners}" fill="{shape.colour}"/>'
         case Text(place=(x, y)):
             style = ' font-weight="bold"' if shape.bold else ""
             style += ' text-anchor="middle"' if shape.centred else ""

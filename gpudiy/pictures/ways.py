@@ -1,4 +1,4 @@
-"""The ways an arrow of a picture can go: curves from box to box, directly, beside a column, or through its gaps."""
+"""The possible ways of an arrow: curves from box to box, directly, beside a column, or through gaps between rows."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from gpudiy.pictures.picture import Arrow, Picture
 
 HEAD = 10
 Stop = tuple[Point, Point]  # a point of a curve and its direction there
-Curve = tuple[Point, ...]  # Bézier points: one, then three a piece
+Curve = tuple[Point, ...]  # Bézier points: one, then three per piece
 
 
 class Ways:
-    """All ways of the arrows of a picture."""
+    """Lists the possible ways of the arrows of a picture."""
 
     def __init__(self, picture: Picture, grid: Grid) -> None:
         self.picture = picture
         self.grid = grid
 
     def curves(self, arrow: Arrow) -> list[Curve]:
-        return [_curve(stops, bend) for stops, bend in self._ways(arrow)]
+        return [_curve(stops, bend) for stops, bend in self._list_ways(arrow)]
 
-    def _ways(self, arrow: Arrow) -> Iterator[tuple[list[Stop], float]]:
-        """Ways to go: stops, and how far the curve bends out (0: as far as the next stop asks)."""
+    def _list_ways(self, arrow: Arrow) -> Iterator[tuple[list[Stop], float]]:
+        """Each way as its stops and how far the curve bends out (0: in proportion to the distance of the stops)."""
         source, target = (self.picture.nodes[end] for end in (arrow.source, arrow.target))
         one, other = self.grid.boxes[arrow.source], self.grid.boxes[arrow.target]
         if source.column is None and target.column is None:
@@ -61,9 +61,9 @@ class Ways:
     def _across(
         self, one: Box, other: Box, here: int, there: int, parallel: bool
     ) -> Iterator[tuple[list[Stop], float]]:
-        """From column to column: directly, or past the columns between through a gap between rows.
+        """From column to column: directly, or through a gap between rows of the columns between them.
 
-        Arrows that go beside others leave and arrive at the same height of their boxes, so that they need not cross.
+        Parallel arrows leave and arrive at the same height of their boxes, so that they do not cross.
         """
         way = RIGHT if there > here else LEFT
         back = LEFT if there > here else RIGHT
@@ -83,7 +83,7 @@ class Ways:
 def _straight_down(one: Box, other: Box) -> Iterator[tuple[list[Stop], float]]:
     side, back = (DOWN, UP) if one.top < other.top else (UP, DOWN)
     for share in (0.5, 0.3, 0.7, 0.15, 0.85):
-        yield _line(one.port(side, share), other.port(back, share)), 0
+        yield _straight_stops(one.port(side, share), other.port(back, share)), 0
 
 
 def _beside(one: Box, other: Box, sides: tuple[Point, ...]) -> Iterator[tuple[list[Stop], float]]:
@@ -93,13 +93,13 @@ def _beside(one: Box, other: Box, sides: tuple[Point, ...]) -> Iterator[tuple[li
         yield [(one.port(side, leave), side), (other.port(side, arrive), (-side[0], -side[1]))], bend
 
 
-def _line(start: Point, end: Point) -> list[Stop]:
+def _straight_stops(start: Point, end: Point) -> list[Stop]:
     x, y = end[0] - start[0], end[1] - start[1]
     length = hypot(x, y) or 1
     return [(start, (x / length, y / length)), (end, (x / length, y / length))]
 
 
-def _curve(stops: list[Stop], bend: float) -> tuple[Point, ...]:
+def _curve(stops: list[Stop], bend: float) -> Curve:
     """Bézier pieces through the stops; the last ends where the head begins."""
     (x, y), (dx, dy) = stops[-1]
     stops = [*stops[:-1], ((x - dx * HEAD, y - dy * HEAD), (dx, dy))]
@@ -112,7 +112,8 @@ def _curve(stops: list[Stop], bend: float) -> tuple[Point, ...]:
     return tuple(points)
 
 
-def head_of(curve: tuple[Point, ...]) -> tuple[Point, Point, Point]:
+def head_of(curve: Curve) -> tuple[Point, Point, Point]:
+    """The triangle at the end of a curve, tip first."""
     (x, y), (before_x, before_y) = curve[-1], curve[-2]
     length = hypot(x - before_x, y - before_y) or 1
     dx, dy = (x - before_x) / length, (y - before_y) / length
@@ -120,7 +121,7 @@ def head_of(curve: tuple[Point, ...]) -> tuple[Point, Point, Point]:
     return (x + dx * HEAD, y + dy * HEAD), (x - dy * half, y + dx * half), (x + dy * half, y - dx * half)
 
 
-def hull_of(curve: tuple[Point, ...]) -> Box:
-    """A box that holds the whole curve."""
+def hull_of(curve: Curve) -> Box:
+    """The bounding box of the points of a curve, which encloses the curve."""
     xs, ys = [x for x, _ in curve], [y for _, y in curve]
     return Box(min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys))

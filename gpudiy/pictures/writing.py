@@ -14,7 +14,7 @@ SUFFIXES = (".svg", ".png", ".dot", ".json")
 
 
 def write_picture(picture: Picture, path: str | Path) -> None:
-    """Draw a picture into a file, whole or not at all; the suffix says how."""
+    """Draw a picture into a file; the suffix (.svg, .png, .dot, .json) chooses the format."""
     path = Path(path)
     match path.suffix.lower():
         case ".svg":
@@ -26,5 +26,5 @@ def write_picture(picture: Picture, path: str | Path) -> None:
         case ".json":
             data = to_json(picture).encode()
         case _:
-            raise ValueError(f"{path.name}: a witness is drawn as one of {', '.join(SUFFIXES)}")
+            raise ValueError(f"{path.name}: cannot draw a picture in this format; use one of {', '.join(SUFFIXES)}")
     write_whole(path, data)

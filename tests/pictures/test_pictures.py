@@ -431,7 +431,8 @@ class TestFiles:
     @pytest.mark.parametrize("name", ["w.pdf", "w", "svg"])
     def test_other_suffixes_are_refused(self, tmp_path: Path, name: str) -> None:
         with pytest.raises(
-            ValueError, match=re.escape(f"{name}: a witness is drawn as one of .svg, .png, .dot, .json")
+            ValueError,
+            match=re.escape(f"{name}: cannot draw a picture in this format; use one of .svg, .png, .dot, .json"),
         ):
             write_picture(picture("SB"), tmp_path / name)
         assert not list(tmp_path.iterdir())
