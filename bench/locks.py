@@ -26,14 +26,14 @@ def main() -> int:
     locks = [load_lock(name) for name in library_names()]
     read = time.perf_counter() - start
     judge = LockJudge(MODELS)
-    findings = judge.judge_all(locks, jobs=2)
+    findings = judge.judge(locks, jobs=2)
     whole = time.perf_counter() - start
     print(f"{len(locks)} locks read, compiled and followed in {read:.1f} s")
     print(f"{len(findings):,} answers from {len(judge.verdicts):,} distinct tests in {whole:.1f} s on two cores; "
           f"{LIMIT / whole:.1f} times as fast as the {LIMIT:.0f} s that are expected")  # fmt: skip
     sample = [lock for lock in locks if lock.name in SAMPLE]
     start = time.perf_counter()
-    LockJudge(MODELS).judge_all(sample, jobs=2)
+    LockJudge(MODELS).judge(sample, jobs=2)
     shared = time.perf_counter() - start
     tests = [made.test for lock in sample for case in list_cases(lock) if (made := build_lock_test(case)) is not None]
     pairs = [(test, load_model(model)) for test in tests for model in MODELS]

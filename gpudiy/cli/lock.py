@@ -12,8 +12,8 @@ EPILOG = (
     + "\n".join(f"  {words[1]:<8}{what}" for words, what in SUBVERBS.items() if words[0] == "lock")
     + """
 
-A lock is one of the library, or a file: CUDA C (a function that takes it and one that gives it back, or one function
-with `// critical section` in the place of the protected code), PTX (.ptx), or a lock description (.lock).
+LOCK is a name of the library, or a file: CUDA C (an acquire and a release function, or one function with
+`// critical section` in place of the protected code), PTX (.ptx), or a lock description (.lock).
 
 examples:
   gpudiy lock check he-yu-spinlock --models ptx-asplos15

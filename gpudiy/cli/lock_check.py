@@ -1,4 +1,4 @@
-"""`gpudiy lock check`: ask models and devices whether a lock is right."""
+"""`gpudiy lock check`: check by models and on devices whether a lock is right."""
 
 from __future__ import annotations
 
@@ -19,32 +19,34 @@ if TYPE_CHECKING:
     from gpudiy.locks.report import LockReport
 
 EPILOG = """\
-Every question is put to 2 and to 3 threads in every placement, with lock and data in global and in shared space:
-`allowed 30 of 44` says in how many of these settings the model allows what must not be. A question to which a model
-gives no meaning is unsupported, never fine. `library` means all locks of the library.
+Every question is asked for 2 and 3 threads in every placement, with lock and data in global and in shared space:
+`allowed 30 of 44` says in how many of these settings the model allows an outcome that must not occur. A question
+outside the scope of a model is unsupported, which does not count as right. `library` means all locks of the library.
 
 examples:
   gpudiy lock check he-yu-spinlock --models ptx-asplos15
   gpudiy lock check my-lock.cu --models ptx-6.0 --device opencl -s 1000000
   gpudiy lock check library --models ptx-6.0 -j 2
 
-exit code: 0 right, 1 wrong, 2 bad input or a model gives the lock no meaning, 3 undecided or a tool or device failed"""
-WRONG, NO_MEANING, FAILED = 1, 2, 3
+exit code: 0 right, 1 wrong, 2 bad input or unsupported by a model, 3 undecided or a tool or device failed"""
+WRONG, UNSUPPORTED, FAILED = 1, 2, 3
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("locks", metavar="LOCK", nargs="+", help=LOCK_HELP)
     add_model_argument(parser)
-    parser.add_argument("--device", "-d", metavar="D[,D2]", help="run the tests here too: opencl, sim:kepler, cuda:0")
+    parser.add_argument(
+        "--device", "-d", metavar="D[,D2]", help="also run on these devices: opencl, sim:kepler, cuda:0"
+    )
     parser.add_argument("-s", "--iterations", type=positive, default=100_000, metavar="N",
                         help="iterations of each test on a device (default: 100,000)")  # fmt: skip
     parser.add_argument("--seed", type=natural, default=1, metavar="N", help="of the runs on devices (default: 1)")
-    parser.add_argument("--witness", metavar="DIR", help="draw an execution for every question a model finds wrong")
+    parser.add_argument("--witness", metavar="DIR", help="draw one execution for every outcome that a model allows")
     parser.add_argument(
         "--format", choices=("svg", "png", "dot", "json"), default="svg", help="of witnesses (default: svg)"
     )
     parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
-    parser.add_argument("--json", action="store_true", help="a JSON line for each answer")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per answer")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
@@ -52,8 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.devices.opening import list_device_names
     from gpudiy.locks.experiment import run_lock_tests
-    from gpudiy.locks.report import check_locks
-    from gpudiy.locks.report_pictures import draw_witnesses
+    from gpudiy.locks.report import check_locks, draw_witnesses
     from gpudiy.locks.source import load_locks
 
     models = model_names(arguments)
@@ -77,24 +78,24 @@ def run(arguments: Namespace) -> int:
     if arguments.witness:
         drawn = draw_witnesses(reports, Path(arguments.witness), arguments.format)
         found = f"{drawn:,} witness{'es' * (drawn != 1)} in {arguments.witness}"
-        say(found if drawn else "nothing is wrong: no witness to draw")
+        say(found if drawn else "no model allows an outcome in question: there is no witness to draw")
     return exit_code(reports)
 
 
 def print_reports(reports: Sequence[LockReport], as_json: bool) -> None:
-    """One lock in full, many as a table, or all as lines of JSON."""
-    from gpudiy.locks.report_text import report_rows, reports_table
+    """Print one lock in full, many as a table, or all as lines of JSON."""
+    from gpudiy.locks.report_text import format_reports, report_rows
 
     if as_json:
         for report in reports:
             for row in report_rows(report):
                 print(json.dumps(row))
     else:
-        print(reports[0] if len(reports) == 1 else reports_table(reports))
+        print(reports[0] if len(reports) == 1 else format_reports(reports))
 
 
 def exit_code(reports: Sequence[LockReport]) -> int:
-    """Wrong is wrong, whatever else could not be found out."""
+    """The exit code of all reports: a wrong lock counts more than an unknown answer."""
     from gpudiy.locks.report import Judgement
     from gpudiy.models.verdict import Answer
 
@@ -103,4 +104,4 @@ def exit_code(reports: Sequence[LockReport]) -> int:
         return WRONG
     if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED} or any(report.experiment.failed for report in reports):
         return FAILED
-    return NO_MEANING if Answer.NOT_SUPPORTED in answers else 0
+    return UNSUPPORTED if Answer.NOT_SUPPORTED in answers else 0

@@ -1,4 +1,4 @@
-"""`gpudiy lock fix`: the weakest changes that mend a lock."""
+"""`gpudiy lock fix`: the weakest changes that fix a lock."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from gpudiy.locks.fix import LockFix
 
 EPILOG = """\
-A repair is a smallest set of fences, stronger orders, wider scopes and atomics in the place of plain accesses after
-which all models forbid every outcome in question; nothing weaker does. The cheapest comes first: cta before gpu before
-sys, acq_rel before sc. The mended source is read, compiled and checked again before it is shown. A model that knows no
-orders of accesses is given fences and atomics only.
+A repair is a smallest set of new fences, stronger orders, wider scopes, and atomics in place of plain accesses after
+which all models forbid every outcome in question. The cheapest repair comes first: cta before gpu before sys, acq_rel
+before sc. The changed source is read, compiled and checked again. For a model without orders of accesses, repairs use
+only fences and atomics.
 
 examples:
   gpudiy lock fix he-yu-spinlock --models ptx-asplos15
   gpudiy lock fix my-lock.cu --lock take --unlock give
 
-exit code: 0 nothing is wrong, 1 something is, 2 bad input, 3 the compiler is not there"""
+exit code: 0 the lock is right, 1 it is wrong, 2 bad input, 3 the compiler is missing"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("lock", metavar="LOCK", help=LOCK_HELP)
     add_model_argument(parser)
     parser.add_argument("--most", type=positive, default=3, metavar="N", help="repairs to show (default: 3)")
-    parser.add_argument("--json", action="store_true", help="a JSON line for each repair")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per repair")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
@@ -41,7 +41,7 @@ def run(arguments: Namespace) -> int:
 
     fix = fix_lock(
         arguments.lock, model_names(arguments), most=arguments.most, reading=reading_of(arguments),
-        watch=partial(progress, what="repairs looked at", quiet=arguments.quiet),
+        watch=partial(progress, what="repairs tried", quiet=arguments.quiet),
     )  # fmt: skip
     if arguments.json:
         print_rows(fix)
@@ -50,24 +50,24 @@ def run(arguments: Namespace) -> int:
     else:
         print_repairs(fix)
     if not fix.right and not fix.repairs:
-        say(f"{fix.lock.name}: wrong, and no fences, orders, scopes or atomics of its own mend it")
+        say(f"{fix.lock.name}: it is wrong, and no fences, orders, scopes or atomics fix it")
     return 0 if fix.right else 1
 
 
 def print_rows(fix: LockFix) -> None:
-    """One line of JSON per repair."""
+    """Print one line of JSON per repair."""
     for number, repair in enumerate(fix.repairs, 1):
         print(json.dumps({"lock": fix.lock.name, "repair": number, "cost": repair.cost, "changes": repair.changes,
                           "diff": repair.difference, "checked": repair.checked}))  # fmt: skip
 
 
 def print_repairs(fix: LockFix) -> None:
-    """Each repair in words and as a difference of the source."""
+    """Print each repair in words and as a diff of the source."""
     for number, repair in enumerate(fix.repairs, 1):
         print(f"repair {number} of {fix.lock.name}, cost {repair.cost}:")
         print("\n".join(f"  {change}" for change in repair.changes))
-        print(f"\n{repair.difference or '(the source has no place for it: change it by hand)'}")
+        print(f"\n{repair.difference or '(it cannot be written in this source automatically: change it by hand)'}")
         if repair.checked:
             print(f"checked again: every outcome in question is forbidden by {', '.join(fix.models)}\n")
         else:
-            print("the mended source could not be checked again: look at what the compiler makes of it\n")
+            print("the changed source could not be checked again: check the compiled code by hand\n")

@@ -1,4 +1,4 @@
-"""What all verbs for locks have in common: which lock, how it is read, and by which models it is judged."""
+"""Options of all verbs for locks: how to read the source, and which models judge the lock."""
 
 from __future__ import annotations
 
@@ -12,22 +12,25 @@ LOCK_HELP = "a lock of the library (see `gpudiy lock list`), or a file: .cu .cuh
 
 
 def add_reading_arguments(parser: ArgumentParser) -> None:
-    reading = parser.add_argument_group("how a source is read")
-    reading.add_argument("--lock", metavar="NAME", dest="acquire", help="the function that takes the lock")
-    reading.add_argument("--unlock", metavar="NAME", dest="release", help="the function that gives it back")
+    """Add the options for `reading_of`."""
+    reading = parser.add_argument_group("how to read a source")
+    reading.add_argument("--lock", metavar="NAME", dest="acquire", help="the function that acquires the lock")
+    reading.add_argument("--unlock", metavar="NAME", dest="release", help="the function that releases the lock")
     reading.add_argument("--init", metavar="NAME=VALUE", action="append", default=[], type=_initial,
-                         help="what a variable of the lock holds while it is free (default: what works)")  # fmt: skip
+                         help="value of a variable while the lock is free (default: 0, 1 or -1, as works)")  # fmt: skip
     reading.add_argument("--arch", metavar="SM", default=None, help="architecture to compile for (default: sm_75)")
     reading.add_argument("-I", metavar="DIR", dest="includes", action="append", default=[], help="folder of headers")
 
 
 def add_model_argument(parser: ArgumentParser) -> None:
+    """Add the option for `model_names`."""
     parser.add_argument(
         "--models", "-m", metavar="M1,M2", default="ptx-6.0", help="library models or .cat files (default: %(default)s)"
     )
 
 
 def reading_of(arguments: Namespace) -> Reading:
+    """How the options say that a source is read."""
     from gpudiy.locks.read_cuda import ARCHITECTURE
     from gpudiy.locks.source import Reading
 
@@ -40,7 +43,7 @@ def reading_of(arguments: Namespace) -> Reading:
 
 
 def model_names(arguments: Namespace) -> tuple[str, ...]:
-    """The models of `--models`; each of them can be loaded."""
+    """The models of `--models`; raise `InputError` for one that cannot be loaded."""
     from gpudiy.models.library import list_model_names, load_model
 
     names = tuple(list_model_names(arguments.models))

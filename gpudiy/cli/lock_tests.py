@@ -1,4 +1,4 @@
-"""`gpudiy lock tests`: the tests that ask whether a lock is right."""
+"""`gpudiy lock tests`: write the tests that check a lock."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gpudiy.cli.progress import progress, say
 from gpudiy.files import write_whole
 
 EPILOG = """\
-A test is named LOCK+QUESTION+THREADS+PLACEMENT: the threads are in one warp, in one cta, each in a CTA of one
-cluster, each in a CTA of its own (ctas), or the last in a CTA of its own (mixed). +gs says that the data are in shared
-space, +sg that the lock is, +ss both; +retryN that the last thread fails once before it enters, +early that loads
-inside do not wait for the branch before them. `library` means all locks of the library.
+The name of a test is LOCK+QUESTION+THREADS+PLACEMENT. Placements: all threads in one warp (warp) or one CTA (cta),
+every thread in a different CTA (ctas) or CTA of one cluster (cluster), only the last thread in a different CTA (mixed).
++gs: the data is in shared space; +sg: the lock is; +ss: both are. +retryN: the last thread fails once before it
+enters. +early: loads inside do not wait for the branch before them. `library` means all locks of the library.
 
 examples:
   gpudiy lock tests he-yu-spinlock -o tests
   gpudiy lock tests my-lock.cu --question stale-value
 
-exit code: 0 done, 2 bad input, 3 the compiler is not there"""
+exit code: 0 done, 2 bad input, 3 the compiler is missing"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -40,7 +40,7 @@ def run(arguments: Namespace) -> int:
 
     questions = list(map(find_question, arguments.question or Question))
     locks = load_locks(arguments.locks, reading_of(arguments))
-    tests = build_lock_tests(locks, questions, lambda cases: progress(cases, "tests made", arguments.quiet))
+    tests = build_lock_tests(locks, questions, lambda cases: progress(cases, "tests built", arguments.quiet))
     if arguments.output == "-":
         print("\n".join(print_test(found.test) for found in tests), end="")
         return 0

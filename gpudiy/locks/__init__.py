@@ -1,1 +1,1 @@
-"""Lock implementations: the tests that break them, and their repair."""
+"""Lock implementations: the tests that check them, and their repair."""

@@ -1,4 +1,4 @@
-"""The device functions of a CUDA C source, and the kernel that makes a lock of them."""
+"""Find the device functions of a CUDA C source, and write a kernel that calls the lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpudiy.errors import InputError
 from gpudiy.locks.lock_program import source_error
 from gpudiy.locks.names import Pair, choose_pair
-from gpudiy.locks.ptx_source import MARK
+from gpudiy.locks.ptx_source import MARK, SECOND_HOLE
 
 KERNEL, OBJECT, RESULT = "gpudiy_lock_probe", "gpudiy_lock", "gpudiy_result"
 HOLE_CODE = f'asm volatile("// {MARK}" ::: "memory");'
@@ -46,13 +46,15 @@ NOT_PART_OF_TYPE = (
 
 @dataclass(frozen=True, slots=True)
 class FunctionParameter:
+    """A parameter of a device function."""
+
     type: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceFunction:
-    """A function with a body; `owner` is the class it belongs to. Offsets are those of its name and its body."""
+    """A function with a body; `owner` is its class. `start`, `body` and `end` are offsets in the source."""
 
     name: str
     owner: str | None
@@ -71,9 +73,9 @@ class DeviceFunction:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What is compiled: the source with its hole filled, and a kernel that goes through the lock behind it.
+    """The text to compile: the source with its hole filled, followed by a kernel that calls the lock.
 
-    `entry` and `exit` are the offsets in the source before and after which the critical section is.
+    `entry` and `exit` are the offsets of the start and the end of the critical section in the source.
     """
 
     text: str
@@ -83,18 +85,18 @@ class Probe:
 
 
 def make_probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
-    """The ways to call the lock of a source, the likelier first; raises where no lock is found or several are."""
+    """The ways to call the lock of a source, the likelier first; raise `InputError` unless there is one lock."""
     marks = list(HOLE_MARK.finditer(source))
     functions = list(find_device_functions(source))
     if names == (None, None):
         inside = [(m, f) for m in marks for f in functions if f.body <= m.start() < f.end]
         if len(inside) > 1:
-            raise _offset_error(source, path, "a second critical section: a lock has one", inside[1][0].start())
+            raise _offset_error(source, path, SECOND_HOLE, inside[1][0].start())
         if inside:
             yield from _fill_hole(source, *inside[0])
             return
         if marks:
-            raise _offset_error(source, path, "this critical section is in no device function", marks[0].start())
+            raise _offset_error(source, path, "this critical section is not in a device function", marks[0].start())
     callable_ = [function for function in functions if not function.kernel]
     lines = {function.full_name: source.count("\n", 0, function.start) + 1 for function in callable_}
     acquire, release = choose_pair(
@@ -105,7 +107,7 @@ def make_probes(source: str, path: str, names: Pair) -> Iterator[Probe]:
 
 
 def find_device_functions(source: str) -> Iterator[DeviceFunction]:
-    """Every function with a body that runs on a device, in order."""
+    """Every function with a body that runs on a device, in the order of the source."""
     return (function for function in _find_functions(source) if function.device or function.kernel)
 
 
@@ -134,7 +136,7 @@ def _find_functions(source: str) -> Iterator[DeviceFunction]:
 
 
 def remove_host_code(source: str) -> str:
-    """The source without what only a host compiler understands: its headers, and the bodies of its functions."""
+    """The source without host code: its headers and the bodies of its functions."""
     text = HOST_HEADER.sub(lambda match: " " * len(match[0]), source)
     for function in _find_functions(source):
         if not function.device and not function.kernel:
@@ -153,12 +155,12 @@ def _find_closing_parenthesis(text: str, start: int) -> int | None:
 
 
 def blank_comments(source: str) -> str:
-    """The source without comments and strings, everything else at its place."""
+    """The source with blanks in place of comments and strings."""
     return NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), source)
 
 
 def _find_closing_brace(text: str, start: int) -> int:
-    """The offset of the brace that closes what was opened before `start`."""
+    """The offset of the brace that closes the block that was opened before `start`."""
     depth = 1
     for match in re.compile(r"[{}]").finditer(text, start):
         depth += 1 if match[0] == "{" else -1
@@ -168,7 +170,7 @@ def _find_closing_brace(text: str, start: int) -> int:
 
 
 def _read_parameters(text: str, types: list[str]) -> Iterator[FunctionParameter]:
-    """The parameters between two parentheses; what a template leaves open is an int."""
+    """The parameters between two parentheses; a template parameter becomes int."""
     text = re.sub(rf"\b(?:{'|'.join(types)})\b", "int", text) if types else text
     for number, piece in enumerate(re.split(r",(?![^<]*>)", blank_comments(text))):
         piece = " ".join(piece.partition("=")[0].split())
@@ -183,7 +185,7 @@ def _read_parameters(text: str, types: list[str]) -> Iterator[FunctionParameter]
 
 
 def _fill_hole(source: str, mark: re.Match[str], function: DeviceFunction) -> Iterator[Probe]:
-    """One function with a hole: fill it, and call the function."""
+    """Fill the hole of a function and call the function."""
     code = HOLE_CODE if "\n" not in mark[0] else HOLE_CODE + "\n" * mark[0].count("\n")
     filled = source[: mark.start()] + code + source[mark.end() :]
     yield from _make_kernels(source, filled, [function], mark.start(), mark.end(), hole=False)
@@ -199,7 +201,7 @@ def _call_pair(source: str, path: str, acquire: DeviceFunction, release: DeviceF
 def _make_kernels(
     source: str, filled: str, functions: list[DeviceFunction], entry: int, exit: int, hole: bool
 ) -> Iterator[Probe]:
-    """Kernels that call the lock: of an object that is a parameter itself, or that a parameter points to."""
+    """Write kernels that call the lock; an object is a parameter, or a parameter points to it."""
     filled = remove_host_code(filled)
     first = functions[0]
     if first.kernel:
@@ -222,14 +224,14 @@ def _write_body(calls: list[str], first: DeviceFunction, hole: bool) -> str:
         return f"{calls[0]};"
     acquire, release = calls
     if first.result == "bool" or (first.result != "void" and re.search("try", first.name, re.IGNORECASE)):
-        return f"if ({acquire}) {{ {HOLE_CODE} {release}; }}"  # it says whether it took the lock
+        return f"if ({acquire}) {{ {HOLE_CODE} {release}; }}"  # the result says whether it acquired the lock
     if first.result not in ("", "void"):
         return f"auto {RESULT} = {acquire}; (void){RESULT}; {HOLE_CODE} {release};"
     return f"{acquire}; {HOLE_CODE} {release};"
 
 
 def _choose_arguments(function: DeviceFunction, first: DeviceFunction, parameters: dict[str, str]) -> Iterator[str]:
-    """What a function is called with: parameters of the kernel, old ones of the same name or type before new ones."""
+    """The arguments of a call: parameters of the kernel, if possible existing ones of the same name or type."""
     later = function is not first
     used: set[str] = set()
     known = dict(parameters)

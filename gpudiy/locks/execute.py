@@ -1,4 +1,4 @@
-"""What one statement of a lock does to the state of a walk."""
+"""Execute one statement of a lock on the state of a walk."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from gpudiy.locks.flow import Flow
 from gpudiy.locks.lock_program import LockProgram, ends_thread, is_hole
 from gpudiy.locks.path import AccessStep, FenceStep, HoleStep
 from gpudiy.locks.symbolic_value import (
+    NUMBERED,
     GivenNumber,
     Number,
     OpaqueValue,
@@ -46,18 +47,17 @@ from gpudiy.locks.variable_names import VariableNames
 from gpudiy.locks.walk_state import WalkState
 from gpudiy.ptx import OpaqueInstruction, PtxSpace
 
-NOTHING = ("nanosleep", "pragma", "prefetch", "prefetchu", "discard")  # say nothing about memory order
+NOTHING = ("nanosleep", "pragma", "prefetch", "prefetchu", "discard")  # have no effect on memory order
 ACCESSES = ("ld", "st", "atom", "red", "membar", "fence")
 UNSUPPORTED = ("call", "trap", "brx", "bar", "barrier", "brkpt", "mbarrier", "cp", "elect", "griddepcontrol")
 MULTIPLY_ADD = re.compile(r"mad\.lo\.([su](?:32|64))\Z")
 LOCAL = "%local"
-NUMBERED = ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid")
 SPECIAL = ("%laneid", "%warpid", "%smid", "%clock")
 COUNTED = re.compile(r"%n(tid|ctaid)\.[xyz]\Z")
 
 
 class Executor:
-    """Executes the statements of one program; `names` learns every variable on the way."""
+    """Executes the statements of one program; `names` collects its variables."""
 
     def __init__(self, program: LockProgram, flow: Flow, names: VariableNames) -> None:
         self.program = program
@@ -65,7 +65,7 @@ class Executor:
         self.names = names
 
     def execute(self, state: WalkState, position: int) -> int:
-        """Do what the statement does; the position of the next one."""
+        """Execute a statement; return the position of the next one."""
         statement = self.program.statements[position]
         match statement.instruction:
             case OpaqueInstruction() as opaque:
@@ -77,9 +77,9 @@ class Executor:
             case Fence() | ProxyFence() as fence:
                 state.steps.append(FenceStep(position, fence, state.guard))
             case Load() | Store() | Atomic() | Reduce() as access:
-                self._access(state, position, access)
+                self._execute_access(state, position, access)
             case Alu() as alu:
-                state.registers[alu.destination.name] = self._result(state, position, alu)
+                state.registers[alu.destination.name] = self._compute_alu(state, position, alu)
             case SetPredicate() as comparison:
                 left, right = (self.value(state, source, position) for source in comparison.sources)
                 truth = compare(comparison.comparison, comparison.type, left, right)
@@ -91,7 +91,7 @@ class Executor:
         return position + 1
 
     def unsupported_error(self, position: int) -> InputError:
-        """The error for an instruction that a lock cannot have."""
+        """The error for an instruction that is not supported in a lock."""
         statement = self.program.statements[position]
         reason = ""
         if isinstance(statement.instruction, OpaqueInstruction) and statement.opcode[0] in ACCESSES:
@@ -99,13 +99,13 @@ class Executor:
         return self.program.error(position, f"unsupported instruction `{statement.text}` in a lock{reason}")
 
     def known_leaf(self, state: WalkState, leaf: SymbolicValue) -> SymbolicValue:
-        """The number that a thread was given, if one was chosen."""
+        """The leaf, or the number chosen for it."""
         if isinstance(leaf, GivenNumber) and leaf.name in state.given:
             return Number(state.given[leaf.name])
         return leaf
 
     def value(self, state: WalkState, operand: Operand, position: int) -> SymbolicValue:
-        """What an operand holds."""
+        """The value of an operand."""
         if isinstance(operand, Immediate):
             return Number(operand.value)
         name = operand.name
@@ -150,7 +150,7 @@ class Executor:
         for destination in opaque.destinations:
             state.registers[destination.name] = result
 
-    def _result(self, state: WalkState, position: int, alu: Alu) -> SymbolicValue:
+    def _compute_alu(self, state: WalkState, position: int, alu: Alu) -> SymbolicValue:
         values = tuple(self.value(state, source, position) for source in alu.sources)
         if alu.type is ScalarType.PRED and alu.operation is AluOperation.NOT:
             return negate(values[0])
@@ -160,7 +160,7 @@ class Executor:
             return OpaqueValue(position, ".".join(self.program.statements[position].opcode), values)
         return compute(alu.operation, alu.type, values, alu.source_type)
 
-    def _access(self, state: WalkState, position: int, instruction: MemoryInstruction) -> None:
+    def _execute_access(self, state: WalkState, position: int, instruction: MemoryInstruction) -> None:
         address = self._address(state, position)
         destination = instruction.destination if isinstance(instruction, (Load, Atomic)) else None
         sources = tuple(self.value(state, source, position) for source in operands_of(instruction))
@@ -171,7 +171,7 @@ class Executor:
             return
         if not isinstance(address, SymbolicAddress):
             text = self.program.statements[position].text
-            raise self.program.error(position, f"`{text}` goes to an address that is not known")
+            raise self.program.error(position, f"`{text}` uses an unknown address")
         bits = instruction.access.type.bits
         if isinstance(instruction, Load) and bits == 64 and instruction.destination.name in self.names.pointers:
             pointed = SymbolicAddress(f"{self.names.name(address, 64)}_to")
@@ -201,7 +201,7 @@ class Executor:
         sources: tuple[SymbolicValue, ...],
         destination: Register | None,
     ) -> None:
-        """What the access does to known memory."""
+        """Execute the access on known memory."""
         assert state.memory is not None
         old = state.memory.get(variable, 0)
         known = [rebuild(source, lambda leaf: self.known_leaf(state, leaf)) for source in sources]
@@ -219,7 +219,7 @@ class Executor:
             state.registers[destination.name] = Number(old)
 
     def _access_private(self, state: WalkState, position: int, opaque: OpaqueInstruction) -> None:
-        """A parameter is read, or a variable of this thread is read or written."""
+        """Read a parameter, or read or write a variable of this thread."""
         statement = self.program.statements[position]
         address = statement.addresses[0] if len(statement.addresses) == 1 else None
         if address is None or address.base is None or "{" in statement.text:
@@ -236,9 +236,9 @@ class Executor:
             return
         place = self._address(state, position)
         if not isinstance(place, SymbolicAddress):
-            raise self.program.error(position, f"`{statement.text}` goes to an address that is not known")
+            raise self.program.error(position, f"`{statement.text}` uses an unknown address")
         sources = tuple(self.value(state, source, position) for source in opaque.sources)
-        stored = sources[1:] if destination is None else ()  # the first one is the base of the address
+        stored = sources[1:] if destination is None else ()  # the first source is the base of the address
         self._access_local(state, position, place, destination, stored)
 
     def _access_local(

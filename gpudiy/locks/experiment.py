@@ -1,4 +1,4 @@
-"""The tests of locks on devices: what each question showed."""
+"""Run the tests of locks on devices."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class LockTestRun:
 
     @property
     def sighting(self) -> Sighting:
-        """What the run showed."""
+        """Whether the outcome in question was observed."""
         return decide_record(self.record).sighting
 
 
 @dataclass(slots=True)
 class LockExperiment:
-    """All runs of some locks; `failures` are the devices that could not be opened."""
+    """The runs of locks; `failures` are the devices that did not open."""
 
     devices: tuple[str, ...] = ()
     runs: list[LockTestRun] = field(default_factory=list)
@@ -41,7 +41,7 @@ class LockExperiment:
 
     @property
     def failed(self) -> bool:
-        """Whether anything went wrong with a device, or a device could run nothing at all: that proves nothing."""
+        """Whether a device or a run failed, or a device could run no test at all: then the runs prove nothing."""
         bad = any(run.sighting in (Sighting.FAILED, Sighting.DEAD) for run in self.runs)
         idle = any(
             all(run.sighting is Sighting.NOT_RUNNABLE for run in self.runs if run.device == device)
@@ -50,7 +50,7 @@ class LockExperiment:
         return bool(self.failures) or bad or idle
 
     def runs_of(self, lock: Lock, device: str | None = None, question: Question | None = None) -> list[LockTestRun]:
-        """The runs of a lock: all of them, or those on one device or of one question."""
+        """The runs of a lock, of one device or question if given."""
         return [
             run for run in self.runs
             if run.case.lock is lock
@@ -59,7 +59,7 @@ class LockExperiment:
         ]  # fmt: skip
 
     def shows(self, lock: Lock) -> bool:
-        """Whether an outcome that a lock must prevent was observed."""
+        """Whether an outcome was observed that the lock must prevent."""
         return any(run.sighting is Sighting.OBSERVED for run in self.runs_of(lock))
 
 
@@ -74,8 +74,8 @@ def run_lock_tests(
 ) -> LockExperiment:
     """Run one test for each question and each way to place the threads, on every device.
 
-    `watch` is given the number of tests and follows the run on one device. A device that does not open is passed to
-    `report_failure`, and the others go on.
+    `watch` receives the number of tests and follows the run on one device. The error of a device that does not open is
+    passed to `report_failure`, and the run continues on the other devices.
     """
     for device in devices:
         check_kind(device)
@@ -101,7 +101,7 @@ def _list_tests(locks: Iterable[Lock]) -> list[LockTest]:
 
 
 def describe_runs(runs: Sequence[LockTestRun]) -> str:
-    """What a device showed: how often the outcome was seen in how many iterations, or why there is no number."""
+    """The sightings and iterations of some runs as text, or why there are none."""
     sightings = [run.sighting for run in runs]
     ran = [run for run in runs if run.sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)]
     seen = sum(count_sightings(run.record) for run in ran)

@@ -1,4 +1,4 @@
-"""`fix_lock`: the weakest changes that make a lock right, as changes of its source, read and checked again."""
+"""`fix_lock`: the weakest changes that make a lock right; the changed source is read and checked again."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from gpudiy.models.library import load_model
 
 @dataclass(frozen=True, slots=True)
 class CheckedRepair:
-    """A repair in words and as a difference of the source.
+    """A repair in words and as a diff of the source.
 
-    `difference` is empty if the source has no place for the changes; `checked` says whether the new source was read
-    again and found right.
+    `difference` is empty if the changes cannot be written in the source language; `checked` says whether the changed
+    source was read again and is right.
     """
 
     cost: int
@@ -30,7 +30,7 @@ class CheckedRepair:
 
 @dataclass(frozen=True, slots=True)
 class LockFix:
-    """How to fix a lock: nothing to do if it is right, else the cheapest repairs, of which there may be none."""
+    """How to fix a lock: whether it is right already, else the cheapest repairs, if there are any."""
 
     lock: Lock
     models: tuple[str, ...]
@@ -51,7 +51,7 @@ def fix_lock(
     watch: Callable[[Iterator[Choice]], Iterator[Choice]] = iter,
 ) -> LockFix:
     """The cheapest repairs of a lock; raises `InputError` if a model gives the lock no meaning."""
-    loaded = lock if isinstance(lock, Lock) else load_lock(str(lock), reading)
+    loaded = load_lock(lock, reading)
     repairer = Repairer(loaded, tuple(map(load_model, models)), watch=watch)
     unsupported = repairer.find_unsupported()
     if unsupported is not None:
@@ -75,7 +75,7 @@ def _check_repair(repairer: Repairer, repair: LockRepair, reading: Reading) -> C
 
 
 def _is_right(repairer: Repairer, source: str, reading: Reading) -> bool:
-    """Whether the new source, read and compiled again, is right."""
+    """Whether the changed source, read and compiled again, is right."""
     try:
         return repairer.holds(read_lock(source, repairer.lock.program.path, reading))
     except InputError:

@@ -1,4 +1,4 @@
-"""From a lock to the tests that ask whether it is right."""
+"""Build the tests that check a lock."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from gpudiy.locks.lock import Lock
 from gpudiy.locks.path import LockPath
 from gpudiy.locks.placement import Setting, ThreadPlacement, list_settings
 from gpudiy.locks.question import SCENARIOS, Part, Question, Scenario
-from gpudiy.locks.thread_code import Infeasible, LockThreadCode, Role, write_thread_code
+from gpudiy.locks.thread_code import Infeasible, LockThreadCode, LockUse, write_thread_code
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question put to a lock in one setting; `retry` counts the paths with a failed attempt, from 1."""
+    """A question about a lock in one setting; `retry` is the number of a path with a failed attempt, or 0."""
 
     lock: Lock
     scenario: Scenario
@@ -52,7 +52,7 @@ class Case:
 
     @property
     def plain(self) -> Case:
-        """The case that is the same to every model that looks at neither warps, spaces nor clusters nobody names."""
+        """The same case for models that ignore warps, spaces and clusters that no instruction names."""
         placement = self.setting.placement
         if placement is ThreadPlacement.WARP:
             placement = ThreadPlacement.CTA
@@ -63,7 +63,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class LockTest:
-    """The test of a case. `lines` are the source lines of its instructions, thread by thread; 0 is the data's own."""
+    """The test of a case. `lines` are the source lines of its instructions, by thread; 0 in the critical section."""
 
     case: Case
     test: Test
@@ -89,13 +89,13 @@ def build_lock_tests(
     questions: Collection[Question] = tuple(Question),
     watch: Callable[[Sequence[Case]], Iterable[Case]] = iter,
 ) -> list[LockTest]:
-    """The tests of these questions; `watch` sees every case when its test is built."""
+    """Build the tests of these questions; `watch` yields every case when its test is built."""
     asked = [case for lock in locks for case in list_cases(lock) if case.question in questions]
     return [found for case in watch(asked) if (found := build_lock_test(case)) is not None]
 
 
 def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
-    """Where the lock can live: anywhere, or where its source puts it."""
+    """The spaces where the lock can be: all of them, or the one that its source declares."""
     declared = {
         lock.program.variables[name].space for name in lock.release_variables() if name in lock.program.variables
     }
@@ -104,7 +104,7 @@ def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
 
 
 def build_lock_test(case: Case) -> LockTest | None:
-    """The test of a case; None if no thread can take the path it asks for."""
+    """Build the test of a case; None if no thread can take its path."""
     spaces = _choose_spaces(case)
     shared = frozenset(name for name, space in spaces.items() if space is Space.SHARED)
     codes: list[LockThreadCode] = []
@@ -113,7 +113,7 @@ def build_lock_test(case: Case) -> LockTest | None:
             codes.append(_write_code(case, number, part, shared))
         except Infeasible:
             return None
-    held = any(part.role is Role.HOLDER for part in case.scenario.parts)
+    held = any(part.use is LockUse.HOLDER for part in case.scenario.parts)
     start = case.lock.turns[0].held if held else case.lock.turns[0].before
     expressions = list(_outcome_expressions(case, codes))
     used = {target for code in codes for instruction in code.instructions if (target := _target(instruction))}
@@ -137,19 +137,19 @@ def _write_code(case: Case, number: int, part: Part, shared: frozenset[str]) -> 
     path: LockPath | None = case.lock.retries[case.retry - 1] if case.retry and last else None
     section = [replace(operation, variable=_data_name(case.lock, operation.variable)) for operation in part.section]
     return write_thread_code(
-        case.lock, case.lock.turns[number], part.role, section, number, path, shared, case.scenario.early
+        case.lock, case.lock.turns[number], part.use, section, number, path, shared, case.scenario.early
     )
 
 
 def _data_name(lock: Lock, name: str) -> str:
-    """A name for a variable of the critical section that the lock does not use itself."""
+    """A name for a data variable that the lock does not use."""
     while name in lock.variables:
         name += "_data"
     return name
 
 
 def _choose_spaces(case: Case) -> dict[str, Space]:
-    """The space of every variable: that which the source says, else that of the setting."""
+    """The space of every variable: the declared one, else that of the setting."""
     spaces = {}
     for name in case.lock.variables:
         declared = case.lock.program.variables.get(name)

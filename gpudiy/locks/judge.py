@@ -1,4 +1,4 @@
-"""What models say of locks: every question in every setting, each distinct test decided once."""
+"""The verdicts of models on locks: every question in every setting; each distinct test is decided once."""
 
 from __future__ import annotations
 
@@ -15,42 +15,43 @@ from gpudiy.models.model import Model
 from gpudiy.models.verdict import Verdict
 
 LIMIT = 120.0  # seconds for one test
-LOOKED_AT = frozenset({"same-warp", "same-cluster"})  # a model without them cannot tell some settings apart
+LOOKED_AT = frozenset({"same-warp", "same-cluster"})  # to a model without them some settings are the same
 
 
 @dataclass(frozen=True, slots=True)
 class CaseVerdict:
-    """What a model says of one case."""
+    """The verdict of a model on one case."""
 
     case: Case
     model: str
     verdict: Verdict
 
 
-Key = tuple[str, str]  # what a test means, and a model
-Watch = Callable[[Sequence[Key]], Iterable[Key]]  # sees every key when its test is decided
+def simplify_case(case: Case, models: Sequence[Model]) -> Case:
+    """The case without what none of the models looks at."""
+    return case if any(LOOKED_AT & model.inputs.keys() for model in models) else case.plain
+
+
+Key = tuple[str, str]  # the content hash of a test, and a model
+Watch = Callable[[Sequence[Key]], Iterable[Key]]  # yields every key when its test is decided
 
 
 @dataclass(slots=True)
 class LockJudge:
-    """Remembers the verdict on every test; the names of tests do not matter, only what they mean."""
+    """Remembers the verdict on every test, by its content hash."""
 
     models: tuple[str, ...]
     verdicts: dict[Key, Verdict] = field(default_factory=dict)
 
-    def judge(self, lock: Lock) -> list[CaseVerdict]:
-        """Everything the models say of a lock."""
-        return self.judge_all([lock])
-
-    def judge_all(self, locks: Sequence[Lock], jobs: int = 1, watch: Watch = iter) -> list[CaseVerdict]:
-        """Everything the models say of some locks."""
+    def judge(self, locks: Sequence[Lock], jobs: int = 1, watch: Watch = iter) -> list[CaseVerdict]:
+        """The verdicts of all models on all cases of the locks."""
         undecided: dict[Key, tuple[Test, Model]] = {}
         asked: list[tuple[Case, str, Key]] = []
         for lock in locks:
             tests: dict[tuple[object, ...], tuple[str, Test] | None] = {}
             for case in list_cases(lock):
                 for model in self.models:
-                    found = self._test(case, model, tests)
+                    found = self._find_test(case, model, tests)
                     if found is None:
                         continue
                     key = (found[0], model)
@@ -62,11 +63,11 @@ class LockJudge:
             self.verdicts[key] = verdict
         return [CaseVerdict(case, model, self.verdicts[key]) for case, model, key in asked]
 
-    def _test(
+    def _find_test(
         self, case: Case, model: str, tests: dict[tuple[object, ...], tuple[str, Test] | None]
     ) -> tuple[str, Test] | None:
-        """The test that answers a case, with the hash of its meaning; None if no thread can take its path."""
-        plain = case if LOOKED_AT & load_model(model).inputs.keys() else case.plain
+        """The test of a case as the model sees it, with its hash; None if no thread can take its path."""
+        plain = simplify_case(case, [load_model(model)])
         place = (plain.scenario, plain.setting, plain.retry)
         if place not in tests:
             made = build_lock_test(plain)

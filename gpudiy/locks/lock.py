@@ -1,4 +1,4 @@
-"""`Lock`: code with a hole, the paths through it, and what threads do that take it in turn."""
+"""`Lock`: the program of a lock, its paths, and what threads do that use it one after the other."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gpudiy.locks.path import AccessStep, DecisionStep, LockPath
 from gpudiy.locks.walk import Walker
 
 TURNS = 3
-FREE = (0, 1, -1)  # what a lock may hold while nobody has it, tried in this order
+FREE = (0, 1, -1)  # possible values of a free lock, tried in this order
 MOST_RETRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One thread that has the lock to itself: its path, what it read, and memory before, inside and after."""
+    """One thread that uses the lock alone: its path, the values it read, and memory before, inside and after."""
 
     path: LockPath
     values: tuple[int, ...]
@@ -28,25 +28,25 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock that has been understood. `retries` are paths of a thread whose first attempt fails."""
+    """A lock with its paths. `retries` are paths of a thread whose first attempt fails."""
 
     name: str
     program: LockProgram
     turns: tuple[Turn, ...]
     retries: tuple[LockPath, ...]
     paths: tuple[LockPath, ...]
-    variables: Mapping[str, int]  # and their widths in bits
+    variables: Mapping[str, int]  # with their widths in bits
 
     @property
     def direct(self) -> LockPath:
         return self.turns[0].path
 
     def change(self, program: LockProgram) -> Lock:
-        """The lock whose code was changed in a way that leaves what it does alone."""
+        """The lock with another program, which must start from the same memory."""
         return follow_lock(self.name, program, self.turns[0].before)
 
     def release_variables(self) -> tuple[str, ...]:
-        """The variables that giving the lock back writes."""
+        """The variables that the release writes."""
         path = self.direct
         steps = path.steps[path.hole :]
         written = [s.variable for s in steps if isinstance(s, AccessStep) and s.writes]
@@ -54,22 +54,22 @@ class Lock:
 
 
 def follow_lock(name: str, program: LockProgram, initial: Mapping[str, int] | None = None) -> Lock:
-    """Follow the code of a lock: raises `InputError` where that cannot be done."""
+    """Find the paths of a lock; raise `InputError` at an instruction that is not supported."""
     walker = Walker(program)
-    paths = walker.paths()
+    paths = walker.find_paths()
     if not any(path.entered for path in paths):
-        raise program.error(program.hole, "this lock never acquires: no way leads to its critical section")
+        raise program.error(program.hole, "this lock never acquires: no path reaches its critical section")
     if not any(isinstance(step, AccessStep) for path in paths for step in path.steps):
         raise program.error(program.hole, "no lock found: nothing here accesses memory that threads share")
     first = _first_turn(walker, initial)
-    turns = [_turn(walker, paths, first, _start(walker, initial, first))]
+    turns = [_make_turn(walker, paths, first, _start(walker, initial, first))]
     while len(turns) < TURNS:
         before = turns[-1].after
         run = walker.run(len(turns), before, {})
         if run is None:
-            problem = "this lock is not given back: after one thread has used it nobody enters"
+            problem = "this lock is never released: after one thread has used it, no other thread enters"
             raise program.error(program.hole, problem)
-        turns.append(_turn(walker, paths, run, before))
+        turns.append(_make_turn(walker, paths, run, before))
     direct = turns[0].path
     retries = [
         path
@@ -91,7 +91,7 @@ def _start(walker: Walker, initial: Mapping[str, int] | None, first: LockPath) -
 
 
 def _first_turn(walker: Walker, initial: Mapping[str, int] | None) -> LockPath:
-    """A thread alone, from memory in which the lock is free."""
+    """The path of a thread that runs alone from memory in which the lock is free."""
     program = walker.program
     known = {name: v.initial for name, v in program.variables.items() if v.initial is not None}
     known |= dict(initial or {})
@@ -101,18 +101,18 @@ def _first_turn(walker: Walker, initial: Mapping[str, int] | None) -> LockPath:
         if run is not None:
             return replace(run, given_memory=tuple(memory.items()))
     tried = ", ".join(map(str, FREE))
-    at = next((path.acquired[-1] for path in walker.paths() if path.entered and path.acquired), program.hole)
-    looked = next((s.position for path in walker.paths() for s in path.steps if isinstance(s, AccessStep)), at)
+    at = next((path.acquired[-1] for path in walker.find_paths() if path.entered and path.acquired), program.hole)
+    looked = next((s.position for path in walker.find_paths() for s in path.steps if isinstance(s, AccessStep)), at)
     raise program.error(
-        looked, f"this lock never acquires: alone, from memory full of {tried}, a thread does not enter",
-        "if a free lock holds something else, say so: --init NAME=VALUE",
+        looked, f"this lock never acquires: a thread that is alone does not enter, whether memory holds {tried}",
+        "if a free lock has another value, name it: --init NAME=VALUE",
     )  # fmt: skip
 
 
-def _turn(walker: Walker, paths: list[LockPath], run: LockPath, before: Mapping[str, int]) -> Turn:
-    """The run of a thread alone, with the path it took."""
+def _make_turn(walker: Walker, paths: list[LockPath], run: LockPath, before: Mapping[str, int]) -> Turn:
+    """The turn of a thread that ran alone, with the path it took."""
     path = next((p for p in paths if (p.acquired, p.released) == (run.acquired, run.released)), None)
     if path is None:
-        problem = "a thread that is alone goes round before it enters: this lock is not understood"
+        problem = "a thread that is alone repeats a loop before it enters: such a lock is not supported"
         raise walker.program.error(walker.program.hole, problem)
     return Turn(path, run.values, dict(run.given), dict(before), dict(run.held), dict(run.memory))

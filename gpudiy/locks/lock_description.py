@@ -12,8 +12,8 @@
     release:
         atom.exch.b32 r1, [lock], 0
 
-`#` and `//` start comments. A `key` is a number that every thread is given, chosen so
-that the thread enters in its turn.
+`#` and `//` start comments. A `key` is a number that each thread receives, chosen so
+that the threads enter one after the other.
 """
 
 from __future__ import annotations
@@ -21,13 +21,19 @@ from __future__ import annotations
 import re
 
 from gpudiy.litmus.access import Space
-from gpudiy.locks.lock_program import LockProgram, LockVariable, hole_statement, read_statement, source_error
+from gpudiy.locks.lock_program import (
+    LockProgram,
+    LockVariable,
+    hole_statement,
+    read_statement,
+    source_error,
+    split_statement,
+)
 from gpudiy.ptx import CodePlace, PtxStatement
 
 COMMENT = re.compile(r"(?:#|//)[^\n]*")
 VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:=\s*(-?\w+))?\s*(global|shared)?\Z")
 LABEL = re.compile(r"\s*([A-Za-z_$][\w$]*):\s*")
-STATEMENT = re.compile(r"(@\s*!?\s*[\w$%]+\s+)?(\S+)(.*)")
 IN_BRACKETS = re.compile(r"\[\s*([A-Za-z_]\w*)")
 WORDS = ("lock", "source", "variables", "key")
 UNTYPED = {"ld": "s32", "st": "s32", "setp": "s32", "mov": "s32", "add": "s32", "sub": "s32"}
@@ -35,7 +41,7 @@ UNTYPED_ATOMICS = {"cas": "b32", "exch": "b32", "inc": "u32", "dec": "u32"}
 
 
 def read_description(text: str, path: str) -> LockProgram:
-    """The program of a lock description; raises `InputError` where it is not one."""
+    """Read a lock description; raise `InputError` at the place of a mistake."""
     reader = _Reader(text, path)
     for number, line in enumerate(text.split("\n"), 1):
         reader.read(COMMENT.sub(lambda match: " " * len(match[0]), line), number)
@@ -69,17 +75,17 @@ class _Reader:
     def finish(self) -> LockProgram:
         if self.section != "release":
             missing = "release" if self.section else "acquire"
-            raise source_error(self.path, self.text, f"no lock found: there is no `{missing}:` section")
+            raise source_error(self.path, self.text, f"no lock found: the `{missing}:` section is missing")
         return LockProgram(
-            tuple(self.statements), self.labels, self.path, self.text, self.variables, {**self.keys}
+            tuple(self.statements), self.labels, self.path, self.text, self.variables, self.keys
         )  # fmt: skip
 
     def _open_section(self, heading: str, line: str) -> None:
         if heading == "acquire" and self.section:
-            raise self._error("a second `acquire:` section: a description has one lock", line)
+            raise self._error("this is a second `acquire:` section: a description has exactly one", line)
         if heading == "release":
             if self.section != "acquire":
-                raise self._error("`release:` comes after `acquire:`, once", line)
+                raise self._error("`release:` must come once, after `acquire:`", line)
             self.statements.append(hole_statement(CodePlace(self.line, 1)))
         self.section = heading
 
@@ -96,8 +102,8 @@ class _Reader:
             for name in rest.replace(",", " ").split():
                 self.keys[name] = name
         elif word not in WORDS:
-            hint = f"a description says {', '.join(WORDS)}, then `acquire:` and `release:`"
-            raise self._error(f"`{word}` is not known here", line, word, hint)
+            hint = f"a description has lines {', '.join(WORDS)}, then `acquire:` and `release:`"
+            raise self._error(f"unknown word `{word}`", line, word, hint)
 
     def _number(self, text: str, line: str) -> int:
         try:
@@ -127,10 +133,8 @@ class _Reader:
 
 
 def _add_type(text: str) -> str:
-    """The statement with the type that figures leave out."""
-    match = STATEMENT.match(text)
-    assert match is not None
-    guard, opcode, operands = match[1] or "", match[2], match[3]
+    """The statement with its type, which figures in papers leave out."""
+    guard, opcode, operands = split_statement(text)
     words = opcode.split(".")
     if any(re.fullmatch(r"[subf](8|16|32|64)|pred", word) for word in words):
         return text

@@ -1,4 +1,4 @@
-"""`LockProgram`: the code of a lock as PTX statements with a hole in the place of the critical section."""
+"""`LockProgram`: the code of a lock as PTX statements, with a hole in place of the critical section."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpudiy.ptx.statement import CodePlace, OpaqueInstruction, PtxStatement
 
 HOLE = "critical_section"  # the opcode of the statement that is the hole
 NARROW = re.compile(r"(?<=\.)([sub])(?:8|16)(?=[. ]|$)")
+STATEMENT = re.compile(r"(@\s*!?\s*[\w$%]+\s+)?(\S+)(.*)", re.DOTALL)
 ENDS = ("ret", "exit")
 NOWHERE = CodePlace(0, 0)
 
@@ -25,7 +26,7 @@ class _EveryName(Container[str]):
 
 @dataclass(frozen=True, slots=True)
 class LockVariable:
-    """A variable that the code names: its space, and what it holds while the lock is free, if the source says so."""
+    """A variable in the code: its space, and its value while the lock is free, if the source says so."""
 
     space: Space | None = None
     initial: int | None = None
@@ -35,7 +36,7 @@ class LockVariable:
 class LockProgram:
     """Statements from the start of the acquire to the end of the release, with the hole between them.
 
-    The places of the statements are those in `source`, which a person wrote: line 0 is nowhere in it.
+    The places of the statements are places in `source`; a statement with line 0 has no place there.
     """
 
     statements: tuple[PtxStatement, ...]
@@ -43,8 +44,8 @@ class LockProgram:
     path: str
     source: str
     variables: Mapping[str, LockVariable] = field(default_factory=dict)
-    parameters: Mapping[str, str] = field(default_factory=dict)  # of the PTX, with their names in the source
-    ends: tuple[int, int] | None = None  # in CUDA C: the offsets before and after which the critical section is
+    parameters: Mapping[str, str] = field(default_factory=dict)  # names in the PTX, with the names in the source
+    ends: tuple[int, int] | None = None  # in CUDA C: offsets of the start and the end of the critical section
 
     @property
     def is_cuda(self) -> bool:
@@ -57,7 +58,7 @@ class LockProgram:
         return next(index for index, statement in enumerate(self.statements) if is_hole(statement))
 
     def insert(self, position: int, statement: PtxStatement) -> LockProgram:
-        """The program with a statement before another one; a jump to that one now leads to the new one."""
+        """The program with a new statement at a position; a jump to this position now reaches the new statement."""
         statements = (*self.statements[:position], statement, *self.statements[position:])
         labels = {name: target + (target > position) for name, target in self.labels.items()}
         return replace(self, statements=statements, labels=labels)
@@ -74,12 +75,19 @@ class LockProgram:
 
 
 def read_statement(text: str, place: CodePlace = NOWHERE) -> PtxStatement:
-    """A statement of a lock; its names are looked up when it is followed."""
+    """Read a statement of a lock; its names are resolved later."""
     return widen(read_instruction(text, place, OperandReader(_EveryName())))
 
 
+def split_statement(text: str) -> tuple[str, str, str]:
+    """The guard, the opcode and the operands of a statement, as text."""
+    match = STATEMENT.match(text)
+    assert match is not None
+    return match[1] or "", match[2], match[3]
+
+
 def widen(statement: PtxStatement) -> PtxStatement:
-    """The statement with types of at least 32 bits: how narrow a flag is does not matter to a model."""
+    """The statement with types of at least 32 bits: models do not care how narrow a flag is."""
     wide = NARROW.sub(r"\g<1>32", statement.text)
     if wide == statement.text:
         return statement

@@ -1,4 +1,4 @@
-"""Changes of a lock as changes of its source, in the words of its language."""
+"""Write the changes of a lock into its source, in the language of the source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LOAD = re.compile(r"\*\s*(?:\(\s*(?:const\s+)?volatile\b[^)]*\)\s*)?(&?[A-Za-z_]
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A piece of the source and what replaces it."""
+    """A piece of the source and its replacement."""
 
     start: int
     end: int
@@ -45,10 +45,11 @@ class Edit:
 
 
 class CannotRewrite(Exception):
-    """A change that the source has no place or no words for."""
+    """A change that cannot be written in the source."""
 
 
 def can_rewrite(program: LockProgram, position: int, inserted: bool, strength: Strength) -> bool:
+    """Whether a change can be written in the source."""
     try:
         _make_edits(program, position, inserted, strength)
     except CannotRewrite:
@@ -57,7 +58,7 @@ def can_rewrite(program: LockProgram, position: int, inserted: bool, strength: S
 
 
 def patch_source(program: LockProgram, changes: Sequence[Change]) -> str:
-    """The source with the changes made; raises `CannotRewrite`."""
+    """The source with the changes; raise `CannotRewrite` if one cannot be written."""
     edits: list[Edit] = []
     for change in changes:
         edits += _make_edits(program, change.site.position, change.site.inserted, change.strength)
@@ -68,7 +69,7 @@ def patch_source(program: LockProgram, changes: Sequence[Change]) -> str:
 
 
 def write_difference(old: str, new: str, path: str) -> str:
-    """A unified diff."""
+    """The change of a file as a unified diff."""
     lines = unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), f"a/{path}", f"b/{path}")
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
@@ -82,7 +83,7 @@ def _make_edits(program: LockProgram, position: int, inserted: bool, strength: S
 
 
 def _insert_ptx_fence(program: LockProgram, position: int, strength: Strength) -> list[Edit]:
-    """A line of its own before a statement; at the critical section, before or after its mark."""
+    """Insert a line before a statement; at the critical section, before or after its mark."""
     hole = program.hole
     at = position
     if position == hole and not program.statements[hole].place.line:
@@ -104,7 +105,7 @@ def _change_ptx(program: LockProgram, position: int, strength: Strength) -> list
         raise CannotRewrite
     new = strengthen(statement, strength)
     if strength.kind is StrengthKind.ATOMIC and program.path.endswith(".ptx") and statement.opcode[0] == "st":
-        raise CannotRewrite  # the register it needs would have to be declared
+        raise CannotRewrite  # its result needs a register that is not declared
     new_text = new.text.replace(UNUSED, "unused")
     start = _offset(program.source, statement)
     end = re.compile(r";|\s*(?:#|//)|\s*$", re.MULTILINE).search(program.source, start)
@@ -142,7 +143,7 @@ def _cuda_fence_text(strength: Strength) -> str:
 
 
 def _insert_before(source: str, offset: int, text: str) -> Edit:
-    """A statement before what is at an offset: on a line of its own if that begins its line."""
+    """Insert a statement at an offset: on a new line if the offset is at the start of a line."""
     start = source.rfind("\n", 0, offset) + 1
     indent = source[start:offset]
     if indent.strip():
@@ -152,7 +153,7 @@ def _insert_before(source: str, offset: int, text: str) -> Edit:
 
 
 def _insert_after(source: str, offset: int, text: str) -> Edit:
-    """A statement after what ends at an offset: on a line of its own if that ends its line."""
+    """Insert a statement after an offset: on a new line if the offset is at the end of a line."""
     end = source.find("\n", offset)
     rest = source[offset : end if end >= 0 else len(source)]
     if rest.strip() or end < 0:
@@ -183,7 +184,7 @@ def _change_cuda(program: LockProgram, position: int, strength: Strength) -> lis
 
 
 def _change_inline_assembly(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
-    """The opcode is in the source as it is."""
+    """Change an opcode that is in the source as inline assembly."""
     opcode = ".".join(statement.opcode)
     found = source.find(opcode, start, start + 400)
     if found < 0 or strength.kind is StrengthKind.ATOMIC:
@@ -205,7 +206,7 @@ def _operation(statement: PtxStatement) -> str:
 
 
 def _change_builtin(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
-    """`__nv_atomic_…`: its first order and its scope are arguments."""
+    """Change the order and the scope among the arguments of `__nv_atomic_…`."""
     name = BUILTINS.get(_operation(statement))
     if name is None or strength.kind in (StrengthKind.VOLATILE, StrengthKind.ATOMIC) or strength.scope is None:
         return []
@@ -225,7 +226,7 @@ def _change_builtin(source: str, start: int, statement: PtxStatement, strength: 
 
 
 def _change_intrinsic(source: str, start: int, statement: PtxStatement, strength: Strength) -> list[Edit]:
-    """`atomicCAS` and its like have a scope in their names, but no order."""
+    """Change the scope in the name of `atomicCAS` and the like, which have no order."""
     name = INTRINSICS.get(_operation(statement))
     if name is None or strength.kind is not StrengthKind.RELAXED or strength.scope not in SUFFIXES:
         return []
@@ -234,7 +235,7 @@ def _change_intrinsic(source: str, start: int, statement: PtxStatement, strength
 
 
 def _find_nearest(text: str, pattern: str, start: int) -> re.Match[str] | None:
-    """The first match from the place on that line information names, within its function."""
+    """The first match after the place that the line information names, if it is near."""
     found = re.compile(pattern).search(text, start)
     return found if found is not None and found.start() - start < 600 else None
 

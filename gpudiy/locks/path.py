@@ -1,4 +1,4 @@
-"""`LockPath`: one way through the code of a lock, as the accesses, fences and decisions along it."""
+"""`LockPath`: one path through the code of a lock: its accesses, fences and decisions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FenceStep:
 
 @dataclass(frozen=True, slots=True)
 class DecisionStep:
-    """A comparison that was true, or the path would be another one."""
+    """A comparison that must be true on this path."""
 
     position: int
     compared: ComparedValues
@@ -58,8 +58,8 @@ LockStep = AccessStep | FenceStep | DecisionStep | HoleStep
 class LockPath:
     """From the start of the acquire through the critical section to the end of the release.
 
-    `acquired` and `released` are the statements passed before and after the hole. In a run whose reads are known,
-    `values` are what they gave and `memory` what the variables hold at the end.
+    `acquired` and `released` are the statements before and after the hole. With known memory, `values` are the values
+    that were read and `memory` the values of the variables at the end.
     """
 
     steps: tuple[LockStep, ...]
@@ -68,15 +68,15 @@ class LockPath:
     entered: bool = True
     values: tuple[int, ...] = ()
     memory: tuple[tuple[str, int], ...] = ()
-    held: tuple[tuple[str, int], ...] = ()  # what the variables hold while the lock is held
+    held: tuple[tuple[str, int], ...] = ()  # the values of the variables while the lock is held
     given: tuple[tuple[str, int], ...] = ()
-    given_memory: tuple[tuple[str, int], ...] = ()  # what the variables held at the start
+    given_memory: tuple[tuple[str, int], ...] = ()  # the values of the variables at the start
 
     @property
     def hole(self) -> int:
         return next(index for index, step in enumerate(self.steps) if isinstance(step, HoleStep))
 
     def count_accesses_before(self) -> int:
-        """How much it takes to enter: paths with failed attempts take more."""
+        """The number of accesses before the thread enters: more on paths with failed attempts."""
         steps = self.steps[: self.hole] if self.entered else self.steps
         return sum(isinstance(step, AccessStep) for step in steps)

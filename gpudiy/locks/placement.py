@@ -1,4 +1,4 @@
-"""How the threads that use a lock are placed, and in which spaces the lock and what it protects live."""
+"""Where the threads of a test are, and in which spaces the lock and the data are."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class ThreadPlacement(StrEnum):
     """How threads are placed in warps, CTAs and clusters."""
 
     WARP = "warp"  # all in one warp
-    CTA = "cta"  # one CTA, a warp each
-    CLUSTER = "cluster"  # one cluster, a CTA each
-    CTAS = "ctas"  # a CTA each
-    MIXED = "mixed"  # the last one in a CTA of its own
+    CTA = "cta"  # one CTA, one warp per thread
+    CLUSTER = "cluster"  # one cluster, one CTA per thread
+    CTAS = "ctas"  # one CTA per thread
+    MIXED = "mixed"  # the last thread in another CTA
 
     @property
     def one_cta(self) -> bool:
@@ -46,8 +46,8 @@ class ThreadPlacement(StrEnum):
         return ScopeTree.of(groups)
 
 
-def list_placements(threads: int) -> tuple[ThreadPlacement, ...]:
-    """All placements of so many threads; two threads cannot be mixed."""
+def _list_placements(threads: int) -> tuple[ThreadPlacement, ...]:
+    """All placements of a number of threads; two threads cannot be mixed."""
     return tuple(place for place in ThreadPlacement if threads > 2 or place is not ThreadPlacement.MIXED)
 
 
@@ -66,10 +66,10 @@ class Setting:
 
 
 def list_settings(threads: int, lock_spaces: tuple[Space, ...]) -> list[Setting]:
-    """All settings of so many threads, for a lock that can live in these spaces."""
+    """All settings of a number of threads, for a lock that can be in these spaces."""
     return [
         Setting(placement, lock, data)
-        for placement in list_placements(threads)
+        for placement in _list_placements(threads)
         for lock in lock_spaces
         for data in Space
         if placement.one_cta or lock is data is Space.GLOBAL

@@ -1,4 +1,4 @@
-"""The program of a lock from PTX: a kernel with a hole, or two functions."""
+"""Read the program of a lock from PTX: one kernel with a hole, or two functions."""
 
 from __future__ import annotations
 
@@ -17,24 +17,25 @@ from gpudiy.locks.lock_program import (
     is_hole,
     read_statement,
     source_error,
+    split_statement,
     widen,
 )
 from gpudiy.locks.names import Pair, choose_pair
 from gpudiy.ptx import CodePlace, PtxKernel, PtxModule, PtxStatement, PtxVariable, read_module
 from gpudiy.ptx.declarations import type_bytes
 
+SECOND_HOLE = "this is a second critical section: a lock must have exactly one"
 MARK = "gpudiy critical section"
-PROBE_FILE = "lock.cu"  # the name of the source for the compiler
+PROBE_FILE = "lock.cu"  # the file name that the compiler sees
 HOLE_COMMENT = re.compile(r"//[^\n]*\bcritical section\b[^\n]*|/\*[^*]*\bcritical section\b[^*]*\*/", re.IGNORECASE)
 END_OF_ACQUIRE = "%hole"  # a label
 WORD = re.compile(r"(?<![\w.])[%$]?[A-Za-z_][\w$.]*")
-OPCODE = re.compile(r"(@ ?!? ?[\w$%]+ )?(\S+)(.*)", re.DOTALL)
 SPECIAL = ("%laneid", "%warpid", "%smid", "%clock", "%clock64", "%globaltimer")
 SPACES = {space.value: space for space in Space}
 
 
-def compiled_program(ptx: str, path: str, source: str, names: tuple[str, ...], kernel: str | None) -> LockProgram:
-    """The program of a kernel that a compiler made from `source`: the named one, or the one that has the hole.
+def read_compiled_program(ptx: str, path: str, source: str, names: tuple[str, ...], kernel: str | None) -> LockProgram:
+    """Read the kernel that a compiler made from `source`: the named one, or the one with the hole.
 
     `names` are the names of its parameters in the source.
     """
@@ -49,12 +50,12 @@ def compiled_program(ptx: str, path: str, source: str, names: tuple[str, ...], k
 
 
 def read_ptx(text: str, path: str, names: Pair) -> LockProgram:
-    """The program of a PTX file: a function with a hole, or one that takes the lock and one that gives it back."""
+    """Read a PTX file: one function with a hole, or an acquire and a release function."""
     module = _read(text, path)
     variables = _variables(module)
     holes = [(body, s) for body in module.kernels for s in body.body if is_hole(s)]
     if len(holes) > 1:
-        raise source_error(path, text, "a second critical section: a lock has one", holes[1][1].place.line, 1)
+        raise source_error(path, text, SECOND_HOLE, holes[1][1].place.line, 1)
     if holes:
         body = holes[0][0]
         return LockProgram(tuple(map(widen, body.body)), body.labels, path, text, variables, _same_names(body))
@@ -70,7 +71,7 @@ def _read(text: str, path: str) -> PtxModule:
 
 
 def _fill(new: str, old: str) -> str:
-    """A text in the place of another one, with as many characters and lines, so that all other places stay right."""
+    """Pad a text to the length and the lines of the text it replaces, so that all other places stay right."""
     return new.ljust(len(old)) if "\n" not in old else new + re.sub(r"[^\n]", " ", old[len(new) :])
 
 
@@ -107,7 +108,7 @@ class _JoinedCode:
 
 
 def _join(acquire: PtxKernel, release: PtxKernel, variables: Iterable[str]) -> _JoinedCode:
-    """One program of two functions; the parameters of the second are those of the first, by position."""
+    """Join two functions into one program; their parameters are the same, by position."""
     end = len(acquire.body)
     first = [_lead_to_hole(widen(statement)) for statement in acquire.body]
     taken, given = list(_same_names(acquire)), list(_same_names(release))
@@ -120,26 +121,19 @@ def _join(acquire: PtxKernel, release: PtxKernel, variables: Iterable[str]) -> _
 
 
 def _lead_to_hole(statement: PtxStatement) -> PtxStatement:
-    """The statement; if the function ends there, a branch to the critical section."""
+    """The statement; a `ret` or `exit` becomes a branch to the critical section."""
     if not ends_thread(statement):
         return statement
-    guard, _, _ = _split(statement)
+    guard, _, _ = split_statement(statement.text)
     return read_statement(f"{guard}bra {END_OF_ACQUIRE}", statement.place)
 
 
 def _rename(statement: PtxStatement, kept: dict[str, str]) -> PtxStatement:
-    """A statement of the second function: its registers and labels are its own, its parameters those of the first."""
+    """A statement of the second function: registers and labels get new names, parameters those of the first."""
 
     def change(match: re.Match[str]) -> str:
         word = match[0]
         return kept.get(word) or (word if "." in word or word in SPECIAL else f"{word}%")
 
-    guard, opcode, operands = _split(statement)
+    guard, opcode, operands = split_statement(statement.text)
     return read_statement(f"{WORD.sub(change, guard)}{opcode}{WORD.sub(change, operands)}", statement.place)
-
-
-def _split(statement: PtxStatement) -> tuple[str, str, str]:
-    """The guard, the opcode and the operands of a statement, as text."""
-    match = OPCODE.match(statement.text)
-    assert match is not None
-    return match[1] or "", match[2], match[3]

@@ -1,19 +1,19 @@
-"""What can be said of a lock without a model: whether it can hang, and what PTX does not promise."""
+"""Notes about a lock that need no model: can it hang, does it rely on what PTX does not promise."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.instruction import Atomic, Load, Reduce, Store
 from gpudiy.locks.flow import Flow
 from gpudiy.locks.lock import Lock
-from gpudiy.locks.path import AccessStep, DecisionStep, LockPath
+from gpudiy.locks.path import AccessStep, DecisionStep, LockPath, LockStep
 
 
 class RemarkKind(StrEnum):
-    """What a remark is about."""
+    """The kinds of remarks."""
 
     HANGS_WARP = "hangs-warp"
     NOT_RELEASED = "not-released"
@@ -23,7 +23,7 @@ class RemarkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something about a lock that a person should know."""
+    """A note about a lock, with its source line."""
 
     kind: RemarkKind
     line: int
@@ -36,8 +36,8 @@ def find_remarks(lock: Lock) -> list[Remark]:
 
 
 def _find_hanging(lock: Lock) -> Iterator[Remark]:
-    """Without independent thread scheduling a warp goes on together: who waits outside the critical section for
-    threads of its own warp keeps them from ever leaving it.
+    """Without independent thread scheduling the threads of a warp run in lockstep: a thread that waits for the lock
+    keeps the holder in the same warp from ever releasing it.
     """
     flow, hole = Flow(lock.program), lock.program.hole
     before = {position for path in lock.paths if path.entered for position in path.acquired}
@@ -48,7 +48,7 @@ def _find_hanging(lock: Lock) -> Iterator[Remark]:
             yield Remark(
                 RemarkKind.HANGS_WARP,
                 _line(lock, spins[-1]),
-                "before sm_70 two threads of one warp can hang here: the one that waits keeps the holder from going on",
+                "before sm_70 two threads of one warp can hang here: the waiting thread stops the holder",
             )
             return
 
@@ -61,20 +61,16 @@ def _find_unreleased(lock: Lock) -> Iterator[Remark]:
         after = path.steps[path.hole :]
         if any(isinstance(s, AccessStep) and s.writes and s.variable in written for s in after):
             continue
-        decisions = [step for step in after if isinstance(step, DecisionStep)]
-        position = decisions[-1].position if decisions else lock.program.hole
-        yield Remark(
-            RemarkKind.NOT_RELEASED, _line(lock, position), "on one path from here the lock is never given back"
-        )
+        line = _last_decision_line(lock, after)
+        yield Remark(RemarkKind.NOT_RELEASED, line, "on one path from here the lock is never released")
         return
 
 
 def _find_unentered(lock: Lock) -> Iterator[Remark]:
     path: LockPath | None = next((path for path in lock.paths if not path.entered), None)
     if path is not None:
-        decisions = [step for step in path.steps if isinstance(step, DecisionStep)]
-        position = decisions[-1].position if decisions else lock.program.hole
-        yield Remark(RemarkKind.NOT_ENTERED, _line(lock, position), "a thread may leave without having been inside")
+        line = _last_decision_line(lock, path.steps)
+        yield Remark(RemarkKind.NOT_ENTERED, line, "a thread may leave without having entered the critical section")
 
 
 def _find_plain_release(lock: Lock) -> Iterator[Remark]:
@@ -92,11 +88,16 @@ def _find_plain_release(lock: Lock) -> Iterator[Remark]:
             return
 
 
+def _last_decision_line(lock: Lock, steps: Sequence[LockStep]) -> int:
+    positions = [step.position for step in steps if isinstance(step, DecisionStep)]
+    return _line(lock, positions[-1] if positions else lock.program.hole)
+
+
 def _reads(lock: Lock, position: int) -> bool:
     return isinstance(lock.program.statements[position].instruction, (Load, Atomic))
 
 
 def _line(lock: Lock, position: int) -> int:
-    """The source line of a statement, or of the next one before it that has one."""
+    """The source line of a statement, or of the nearest one before it that has one."""
     lines = [statement.place.line for statement in lock.program.statements[: position + 1] if statement.place.line]
     return lines[-1] if lines else 0

@@ -1,8 +1,8 @@
-"""The weakest changes to a lock that make all questions answered `forbidden`.
+"""The weakest changes to a lock after which the models forbid every outcome in question.
 
-Fences can be added at either end of the critical section and before the access that gives the lock back; every access
-of the lock and every fence it has can be made stronger. Combinations are tried from the cheapest on; one that is weaker
-than a refuted one is not tried, one that is stronger than a good one is not minimal.
+A fence can be added at either end of the critical section and before the access that releases the lock; every access
+and every fence of the lock can be made stronger. Combinations are tried in the order of their cost. A combination that
+is weaker than a refuted one is not tried; one that is stronger than a good one is not minimal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Fence, Load, Reduce, Store
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, build_lock_test, list_cases
-from gpudiy.locks.judge import LIMIT, LOOKED_AT
+from gpudiy.locks.judge import LIMIT, simplify_case
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.lock_program import LockProgram, read_statement
 from gpudiy.locks.patch import can_rewrite
@@ -26,15 +26,15 @@ from gpudiy.locks.strength import SCOPES, UNUSED, Strength, StrengthKind, fence_
 from gpudiy.models.model import Model
 from gpudiy.models.verdict import Answer, Verdict, decide
 
-Choice = tuple[Strength | None, ...]  # for every site what it becomes; None is as it is
+Choice = tuple[Strength | None, ...]  # the new strength of every site; None: unchanged
 
 MOST_REPAIRS = 3
-MOST_TRIED = 60_000  # combinations looked at, most of them without deciding a test
+MOST_TRIED = 60_000  # combinations, most of which need no verdict
 
 
 @dataclass(frozen=True, slots=True)
 class RepairSite:
-    """A place that can be made stronger: a fence before a statement that is not there yet, or the statement itself."""
+    """A place that can be made stronger: a new fence before a statement (`inserted`), or the statement itself."""
 
     position: int
     inserted: bool
@@ -44,7 +44,7 @@ class RepairSite:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A site and what it becomes."""
+    """A site and its new strength."""
 
     site: RepairSite
     strength: Strength
@@ -54,6 +54,7 @@ class Change:
         return self.strength.cost - (0 if self.site.now is None else self.site.now.cost)
 
     def text(self, program: LockProgram) -> str:
+        """The change in words."""
         statement = program.statements[self.site.position]
         line = statement.place.line
         place = f"line {line}: " if line else ""
@@ -71,7 +72,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class LockRepair:
-    """Changes after which the models forbid all that they must; nothing weaker does."""
+    """Changes after which the models forbid every outcome in question; nothing weaker does."""
 
     changes: tuple[Change, ...]
     lock: Lock
@@ -83,13 +84,13 @@ class LockRepair:
 
 @dataclass(slots=True)
 class Repairer:
-    """Looks for repairs of one lock under some models."""
+    """Searches repairs of one lock under some models."""
 
     lock: Lock
     models: tuple[Model, ...]
     verdicts: dict[tuple[str, str], Verdict] = field(default_factory=dict)
-    watch: Callable[[Iterator[Choice]], Iterator[Choice]] = iter  # sees every choice that is tried
-    order: list[tuple[int, int]] = field(default_factory=list)  # case and model, the one that refuted last in front
+    watch: Callable[[Iterator[Choice]], Iterator[Choice]] = iter  # yields every choice when it is tried
+    order: list[tuple[int, int]] = field(default_factory=list)  # case and model; the pair that refuted last comes first
 
     def __post_init__(self) -> None:
         asked = self._list_cases(self.lock)
@@ -97,7 +98,7 @@ class Repairer:
         self.order = [(number, index) for number in small_first for index in range(len(self.models))]
 
     def find_repairs(self, most: int = MOST_REPAIRS) -> list[LockRepair]:
-        """The cheapest minimal repairs; one without changes if nothing is wrong, none if nothing helps."""
+        """The cheapest minimal repairs; one without changes if the lock is right, none if nothing helps."""
         sites = list(self.find_sites())
         nothing: Choice = (None,) * len(sites)
         if self.holds(self.lock):
@@ -118,7 +119,7 @@ class Repairer:
         return [self._repair(sites, chosen) for chosen in good]
 
     def find_unsupported(self) -> str | None:
-        """Why a model gives the lock no meaning, if one does not: then there is nothing to mend by it."""
+        """Why a model does not support the lock, if one does not: then it cannot be repaired by this model."""
         for case in self._list_cases(self.lock):
             made = build_lock_test(case)
             for model in self.models:
@@ -126,13 +127,6 @@ class Repairer:
                 if verdict is not None and verdict.answer is Answer.NOT_SUPPORTED:
                     return verdict.reason
         return None
-
-    def list_weaker(self, repair: LockRepair) -> Iterator[Lock]:
-        """The locks of all changes that are one step weaker than a repair."""
-        for index, change in enumerate(repair.changes):
-            others = [*repair.changes[:index], *repair.changes[index + 1 :]]
-            weaker = [o for o in change.site.options if change.strength.includes(o) and o != change.strength]
-            yield from self._list_locks(others, [None, *weaker], change.site)
 
     def holds(self, lock: Lock) -> bool:
         """Whether all models forbid every outcome in question."""
@@ -149,7 +143,7 @@ class Repairer:
         return True
 
     def find_sites(self) -> Iterator[RepairSite]:
-        """Every place of the lock that can be made stronger, as far as the models and the source have words for it."""
+        """Every place that can be made stronger in the language of the source and for the models."""
         program, path = self.lock.program, self.lock.direct
         hole = program.hole
         for position in dict.fromkeys((hole, hole + 1, *self._find_before_release())):
@@ -176,7 +170,7 @@ class Repairer:
         return tuple(sorted(able, key=lambda strength: strength.cost))
 
     def _state_variables(self) -> frozenset[str]:
-        """The variables that the lock itself changes: the others only inform it."""
+        """The variables that the lock writes."""
         return frozenset(
             step.variable for path in self.lock.paths for step in path.steps
             if isinstance(step, AccessStep) and step.writes
@@ -190,7 +184,7 @@ class Repairer:
 
     @property
     def _modern(self) -> bool:
-        """Whether all models know orders and scopes of accesses."""
+        """Whether all models support orders and scopes of accesses."""
         return all("ACQ" in model.inputs and "scoped" in model.inputs for model in self.models)
 
     def _fence_kinds(self) -> tuple[StrengthKind, ...]:
@@ -211,7 +205,7 @@ class Repairer:
             yield from (Strength(StrengthKind.ATOMIC, scope) for scope in SCOPES)
 
     def _raise_choice(self, sites: Sequence[RepairSite], chosen: Choice) -> Choice:
-        """A bad choice made as strong as it can be while the same test refutes it, site by site: it rules out more."""
+        """A bad choice, made as strong as possible while the same test refutes it: so it rules out more choices."""
         number, index = self.order[0]
         for place, site in enumerate(sites):
             for option in reversed(site.options):
@@ -234,15 +228,10 @@ class Repairer:
 
     def _repair(self, sites: Sequence[RepairSite], chosen: Sequence[Strength | None]) -> LockRepair:
         changes = tuple(Change(site, s) for site, s in zip(sites, chosen, strict=True) if s is not None)
-        return LockRepair(changes, self._change_lock(changes))
+        return LockRepair(changes, self.apply_changes(changes))
 
-    def _list_locks(
-        self, others: Sequence[Change], strengths: list[Strength | None], site: RepairSite
-    ) -> Iterator[Lock]:
-        for strength in strengths:
-            yield self._change_lock([*others, *([] if strength is None else [Change(site, strength)])])
-
-    def _change_lock(self, changes: Sequence[Change]) -> Lock:
+    def apply_changes(self, changes: Sequence[Change]) -> Lock:
+        """The lock with the changes made in its program."""
         program = self.lock.program
         for change in sorted(changes, key=lambda c: (c.site.position, not c.site.inserted), reverse=True):
             position = change.site.position
@@ -254,11 +243,10 @@ class Repairer:
         return self.lock.change(program)
 
     def _list_cases(self, lock: Lock) -> list[Case]:
-        """One of all cases that are the same to these models."""
-        looked_at = any(LOOKED_AT & model.inputs.keys() for model in self.models)
+        """The cases of a lock, one for all that are the same to the models."""
         found: dict[tuple[object, ...], Case] = {}
         for case in list_cases(lock):
-            plain = case if looked_at else case.plain
+            plain = simplify_case(case, self.models)
             found.setdefault((plain.scenario, plain.setting, plain.retry), plain)
         return list(found.values())
 
@@ -294,7 +282,7 @@ def _includes(one: Sequence[Strength | None], other: Sequence[Strength | None]) 
 
 
 def _by_cost(sites: Sequence[RepairSite]) -> Iterator[Choice]:
-    """All choices, the cheapest first; of equal cost those with fewer changes."""
+    """All choices in the order of their cost; of equal cost those with fewer changes first."""
     costs = [(0, *(Change(site, option).cost for option in site.options)) for site in sites]
     start = (0,) * len(sites)
     waiting, seen = [(0, 0, start, start)], {start}
@@ -309,5 +297,5 @@ def _by_cost(sites: Sequence[RepairSite]) -> Iterator[Choice]:
                 if following not in seen:
                     seen.add(following)
                     dearer = cost - costs[index][place] + costs[index][place + 1]
-                    early = tuple(-place for place in following)  # of equals, the one that changes what comes first
+                    early = tuple(-place for place in following)  # then those that change earlier sites
                     heapq.heappush(waiting, (dearer, sum(map(bool, following)), early, following))

@@ -14,11 +14,12 @@ from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.locks.remarks import Remark, find_remarks
 from gpudiy.locks.source import PLAIN, Reading, load_lock
-from gpudiy.locks.witness import LockWitness, find_witness, simplest_case
+from gpudiy.locks.witness import LockWitness, draw_witness, find_witness, simplest_case
 from gpudiy.models.library import list_model_names, load_model
 from gpudiy.models.verdict import Answer
+from gpudiy.pictures.writing import write_picture
 
-TELLING = (Question.STALE_VALUE, Question.FUTURE_VALUE, *Question)  # the order in which a witness is looked for
+WITNESS_ORDER = dict.fromkeys((Question.STALE_VALUE, Question.FUTURE_VALUE, *Question))  # the clearest first
 
 
 class Judgement(StrEnum):
@@ -31,7 +32,7 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class LockReport:
-    """What models, and devices if they were asked, say of a lock; `str(report)` is the text that a person reads."""
+    """The verdicts of models and the runs on devices for one lock; `str(report)` is the text for people."""
 
     lock: Lock
     models: tuple[str, ...]
@@ -40,7 +41,7 @@ class LockReport:
 
     @property
     def judgement(self) -> Judgement:
-        """Wrong if any model allows or any device shows what must not be, whatever else is unknown."""
+        """Wrong if a model allows or a device showed an outcome in question, even if something else is unknown."""
         by_models = {self.judgement_by(model) for model in self.models}
         if Judgement.WRONG in by_models or self.experiment.shows(self.lock):
             return Judgement.WRONG
@@ -59,7 +60,7 @@ class LockReport:
         return {found.verdict.answer for found in self.verdicts if model is None or found.model == model}
 
     def wrong_questions(self, model: str) -> list[Question]:
-        """The questions for which a model allows what must not be."""
+        """The questions whose outcome a model allows."""
         allowed = [found for found in self.verdicts if found.model == model and found.verdict.allowed]
         return list(dict.fromkeys(found.case.question for found in allowed))
 
@@ -69,27 +70,27 @@ class LockReport:
         return next((found.verdict.reason for found in undecided), "")
 
     def find_witness(self, model: str, question: Question) -> LockWitness | None:
-        """The simplest execution that shows the lock wrong; None if the model allows nothing here."""
+        """The simplest execution that shows that the lock is wrong; None if the model forbids the outcome."""
         case = simplest_case(self.verdicts, question, model)
         return None if case is None else find_witness(case, load_model(model))
 
     def find_witnesses(self) -> Iterator[LockWitness]:
-        """The simplest execution for each model and question that shows the lock wrong, clear questions first."""
+        """The simplest execution for each model and question that shows that the lock is wrong."""
         for model in self.models:
-            for question in dict.fromkeys(TELLING):
+            for question in WITNESS_ORDER:
                 found = self.find_witness(model, question)
                 if found is not None:
                     yield found
 
     @property
     def remarks(self) -> list[Remark]:
-        """What can be said of the lock without a model."""
+        """Notes about the lock that need no model."""
         return find_remarks(self.lock)
 
     def __str__(self) -> str:
-        from gpudiy.locks.report_text import report_text
+        from gpudiy.locks.report_text import format_report
 
-        return report_text(self)
+        return format_report(self)
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
@@ -115,18 +116,18 @@ def check_lock(
     reading: Reading = PLAIN,
     jobs: int = 1,
 ) -> LockReport:
-    """Ask models, and devices, whether a lock is right: `gpudiy.check_lock("he-yu-spinlock", models="ptx-6.0")`.
+    """Check by models and on devices whether a lock is right: `gpudiy.check_lock("he-yu-spinlock", models="ptx-6.0")`.
 
-    The lock is given as such, as a name of the library or as a file; `reading` says how its source is read. `models`
-    are names of the library or `.cat` files. On each device, such as `sim:kepler`, every test runs for so many
-    iterations, with this seed; a device that does not open makes the judgement unknown. `jobs` is the number of worker
-    processes. An unknown lock, model or device raises `InputError`.
+    `lock` is a `Lock`, a name of the library or a file; `reading` says how to read its source. `models` are names of
+    the library or `.cat` files. On each device, such as `sim:kepler`, every test runs for `iterations` iterations; a
+    device that does not open makes the judgement unknown. `jobs` is the number of worker processes. An unknown lock,
+    model or device raises `InputError`.
     """
     names = list_model_names(models)
     for name in names:
-        load_model(name)  # a model that cannot be read is an error before any work is done
+        load_model(name)  # a model that cannot be read is an error before any work starts
     devices = list_device_names(device) if device else []
-    loaded = lock if isinstance(lock, Lock) else load_lock(str(lock), reading)
+    loaded = load_lock(lock, reading)
     (report,) = check_locks([loaded], names, jobs=jobs)
     return replace(report, experiment=run_lock_tests([loaded], devices, iterations=iterations, seed=seed))
 
@@ -138,7 +139,19 @@ def check_locks(
     jobs: int = 1,
     watch: Watch = iter,
 ) -> list[LockReport]:
-    """One report for each lock, by models; a test that several locks have in common is decided once."""
+    """One report per lock, without devices; a test that several locks have in common is decided once."""
     judge = LockJudge(tuple(models))
-    verdicts = judge.judge_all(locks, jobs, watch)
+    verdicts = judge.judge(locks, jobs, watch)
     return [LockReport(lock, judge.models, tuple(v for v in verdicts if v.case.lock is lock)) for lock in locks]
+
+
+def draw_witnesses(reports: Sequence[LockReport], folder: Path, suffix: str) -> int:
+    """Draw one execution for each question that a model answers with allowed; how many were drawn."""
+    drawn = 0
+    for report in reports:
+        for witness in report.find_witnesses():
+            model = Path(witness.model).name.removesuffix(".cat")
+            name = f"{report.lock.name}+{witness.made.case.question}+{model}.{suffix}"
+            write_picture(draw_witness(witness), folder / name)
+            drawn += 1
+    return drawn

@@ -1,4 +1,4 @@
-"""The report on a lock as text for people, a table of many locks, and lines of JSON."""
+"""The report on a lock as text, a table of many locks, and rows for JSON."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpudiy.models.verdict import Answer
 WORST_FIRST = (Answer.ALLOWED, Answer.OUT_OF_TIME, Answer.BOUNDED, Answer.NOT_SUPPORTED, Answer.FORBIDDEN)
 
 
-def report_text(report: LockReport) -> str:
+def format_report(report: LockReport) -> str:
     """A table of questions, the judgement of each model, the simplest witness and the remarks."""
     parts = [_table(list(_question_rows(report)))]
     parts += [_judgement_text(report, model) for model in report.models]
@@ -27,8 +27,8 @@ def report_text(report: LockReport) -> str:
     return "\n\n".join(parts)
 
 
-def reports_table(reports: Sequence[LockReport]) -> str:
-    """One row per lock: what each model and each device say."""
+def format_reports(reports: Sequence[LockReport]) -> str:
+    """One row per lock: the judgement of each model and the sightings of each device."""
     devices = reports[0].experiment.devices if reports else ()
     rows = [["lock", *(reports[0].models if reports else ()), *devices]]
     for report in reports:

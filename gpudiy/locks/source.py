@@ -1,9 +1,9 @@
-"""Locks from files and from the library."""
+"""Read locks from files and from the library."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +24,7 @@ LARGEST = 1_000_000  # characters of a source
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a source is read: which functions make the lock, for which architecture, what a free lock holds."""
+    """How to read a source: the names of its functions, the architecture, the initial values of a free lock."""
 
     names: Pair = (None, None)
     architecture: str = ARCHITECTURE
@@ -41,47 +41,46 @@ def library_names() -> list[str]:
 
 
 def library_file(name: str) -> Path:
-    """The source of a lock of the library."""
+    """The source file of a lock of the library."""
     return next(file for file in LIBRARY.iterdir() if file.stem == name and file.suffix in SUFFIXES)
 
 
 def load_locks(names: Sequence[str], reading: Reading) -> list[Lock]:
-    """The locks of these names or files; `library` is all locks of the library."""
+    """Load locks by name or file; the name `library` means all locks of the library."""
     every = [name for word in names for name in (library_names() if word == "library" else [word])]
     return [load_lock(name, reading) for name in every]
 
 
-def load_lock(name: str, reading: Reading = PLAIN) -> Lock:
-    """A lock of the library by its name, or the lock in a file."""
+def load_lock(lock: Lock | str | Path, reading: Reading = PLAIN) -> Lock:
+    """Load a lock of the library by its name, or from a file; a `Lock` stays as it is."""
+    if isinstance(lock, Lock):
+        return lock
+    name = str(lock)
     if name in library_names():
         file = library_file(name)
         return read_lock(file.read_text(encoding="utf-8"), file.name, reading)
     path = Path(name)
     if path.suffix not in SUFFIXES:
-        known = near_name(name, library_names()) or "`gpudiy lock list` names those of the library"
-        raise InputError(f"unknown lock {name!r}", hint=f"{known} (or give a file: {', '.join(SUFFIXES)})")
+        known = near_name(name, library_names()) or "`gpudiy lock list` lists the locks of the library"
+        raise InputError(f"unknown lock {name!r}", hint=f"{known} (or name a file: {', '.join(SUFFIXES)})")
     return read_lock(read_text(path), name, reading)
 
 
 def read_lock(text: str, path: str, reading: Reading = PLAIN) -> Lock:
-    """The lock in a text; the suffix of `path` says what kind of text it is."""
+    """Read a lock from a text; the suffix of `path` names the language."""
     if not text.strip():
         raise InputError("no lock found: the file is empty", path=path)
     if len(text) > LARGEST:
-        raise InputError(f"too large for a lock: more than {LARGEST:,} characters", path=path)
+        raise InputError(f"this file is too large for a lock: it has more than {LARGEST:,} characters", path=path)
     name = re.sub(r"[^\w.-]", "-", Path(path).stem, flags=re.ASCII)  # it becomes part of the names of tests
-    return follow_lock(name, read_program(text, path, reading), _initial(reading.initial))
+    return follow_lock(name, read_program(text, path, reading), dict(reading.initial) or None)
 
 
 def read_program(text: str, path: str, reading: Reading = PLAIN) -> LockProgram:
-    """The code of the lock in a text."""
+    """Read the code of a lock from a text."""
     suffix = Path(path).suffix
     if suffix == ".lock":
         return read_description(text, path)
     if suffix == ".ptx":
         return read_ptx(text, path, reading.names)
     return read_cuda(text, path, reading.names, reading.architecture, reading.includes)
-
-
-def _initial(pairs: Sequence[tuple[str, int]]) -> Mapping[str, int] | None:
-    return dict(pairs) or None

@@ -1,19 +1,18 @@
-"""How strong fences and accesses are, and what strength costs: cta < gpu < sys, relaxed < acquire, acq_rel < sc."""
+"""The strength of fences and accesses, and its cost: cta < gpu < sys, relaxed < acquire, acq_rel < sc."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Load, Reduce, Store
-from gpudiy.locks.lock_program import read_statement
+from gpudiy.locks.lock_program import read_statement, split_statement
 from gpudiy.ptx import PtxStatement
 
 
 class StrengthKind(StrEnum):
-    """What a fence or an access can be made; `atomic` is an atomic in the place of a plain access."""
+    """The kinds of fences and accesses; `atomic` is an atomic that replaces a plain access."""
 
     WEAK = "weak"
     RELAXED = "relaxed"
@@ -29,7 +28,7 @@ class StrengthKind(StrEnum):
 
 SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
 SCOPE_COST = {Scope.CTA: 1, Scope.CLUSTER: 2, Scope.GPU: 3, Scope.SYS: 5}
-_COSTS_AND_WEAKER = {  # what a kind costs, and the kinds that it includes
+_COSTS_AND_WEAKER = {  # the cost of a kind, and the kinds that it includes
     StrengthKind.WEAK: (0, ()),
     StrengthKind.RELAXED: (2, ("weak",)),
     StrengthKind.VOLATILE: (2, ("weak", "relaxed")),
@@ -43,8 +42,7 @@ _COSTS_AND_WEAKER = {  # what a kind costs, and the kinds that it includes
 }
 KIND_COST = {kind: cost for kind, (cost, _) in _COSTS_AND_WEAKER.items()}
 WEAKER = {kind: frozenset(map(StrengthKind, weaker)) for kind, (_, weaker) in _COSTS_AND_WEAKER.items()}
-UNUSED = "%gpudiy"  # the start of the names of registers whose value is not used
-TEXT = re.compile(r"(?P<guard>@ ?!? ?[\w$%]+ )?(?P<opcode>\S+)(?P<operands>.*)")
+UNUSED = "%gpudiy"  # prefix of registers whose value is not used
 STRENGTH_WORDS = frozenset((
     "weak", "relaxed", "volatile", "acquire", "release", "acq_rel", "cta", "cluster", "gpu", "gl", "sys",
     "cg", "ca", "wb", "cv", "wt",
@@ -53,7 +51,7 @@ STRENGTH_WORDS = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """How strong a fence or an access is."""
+    """The strength of a fence or an access."""
 
     kind: StrengthKind
     scope: Scope | None = None  # weak accesses have none
@@ -64,13 +62,13 @@ class Strength:
         return KIND_COST[self.kind] + (0 if self.scope is None else SCOPE_COST[self.scope])
 
     def includes(self, other: Strength) -> bool:
-        """Whether this does all that the other does."""
+        """Whether this is at least as strong as the other."""
         kinds = self.kind is other.kind or other.kind in WEAKER[self.kind]
         return kinds and (other.scope is None or (self.scope is not None and other.scope <= self.scope))
 
 
 def strength_of(statement: PtxStatement) -> Strength:
-    """How strong a fence or an access is."""
+    """The strength of a fence or an access."""
     match statement.instruction:
         case Fence(kind=FenceKind.MEMBAR, scope=scope):
             return Strength(StrengthKind.MEMBAR, scope)
@@ -83,10 +81,8 @@ def strength_of(statement: PtxStatement) -> Strength:
 
 
 def strengthen(statement: PtxStatement, strength: Strength) -> PtxStatement:
-    """The statement with this strength: its text with other words in its opcode."""
-    match = TEXT.match(statement.text)
-    assert match is not None
-    guard, opcode, operands = match["guard"] or "", match["opcode"], match["operands"]
+    """The statement with another strength, by other words in its opcode."""
+    guard, opcode, operands = split_statement(statement.text)
     kind, *others = (word for word in opcode.split(".") if word not in STRENGTH_WORDS)
     if strength.kind in (StrengthKind.MEMBAR, StrengthKind.FENCE_SC, StrengthKind.FENCE_ACQ_REL):
         new = fence_text(strength)
@@ -109,7 +105,7 @@ def fence_text(strength: Strength) -> str:
 
 
 def _make_atomic(statement: PtxStatement, words: list[str], operands: str, strength: Strength) -> tuple[str, str]:
-    """A store as an exchange whose result is not used, a load as an addition of 0: the opcode and the operands."""
+    """The opcode and operands of a store as an exchange without result, or of a load as an addition of 0."""
     assert strength.scope is not None
     *spaces, type = words
     scopes = () if strength.scope is Scope.GPU else (strength.scope.word,)

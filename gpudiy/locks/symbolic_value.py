@@ -1,4 +1,4 @@
-"""What a register may hold while the code of a lock is followed: numbers, addresses, results of both."""
+"""The symbolic values of registers during a walk through a lock: numbers, addresses, results."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class SymbolicAddress:
 
 @dataclass(frozen=True, slots=True)
 class GivenNumber:
-    """A number that a thread is given: a parameter of the lock, or a special register such as %tid.x."""
+    """A number that a thread receives: a parameter of the lock, or a special register such as %tid.x."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ReadValue:
-    """What an access read; `number` counts the reads along a path."""
+    """The value that an access read; `number` counts the reads along a path."""
 
     number: int
     bits: int = 32
@@ -42,7 +42,7 @@ class ReadValue:
 
 @dataclass(frozen=True, slots=True)
 class ComputedValue:
-    """The result of an instruction on registers whose sources are not all known."""
+    """The result of an arithmetic instruction whose sources are not all known."""
 
     operation: AluOperation
     type: ScalarType
@@ -52,7 +52,7 @@ class ComputedValue:
 
 @dataclass(frozen=True, slots=True)
 class ComparedValues:
-    """A comparison in one form: only eq, lt and gt are left; `inverted` makes it the opposite."""
+    """A comparison in normal form: eq, lt or gt; `inverted` makes it the opposite."""
 
     comparison: Comparison
     type: ScalarType
@@ -67,7 +67,7 @@ class ComparedValues:
 
 @dataclass(frozen=True, slots=True)
 class JoinedPredicates:
-    """Two predicates, both of which (`every`) or one of which must be true."""
+    """Two predicates: both must be true (`every`), or at least one."""
 
     every: bool
     parts: tuple[SymbolicValue, SymbolicValue]
@@ -75,7 +75,7 @@ class JoinedPredicates:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueValue:
-    """The result of an instruction that is not followed; `position` is that of the instruction."""
+    """The result of an unsupported instruction at `position`."""
 
     position: int
     opcode: str
@@ -87,6 +87,7 @@ SymbolicValue = (
 )
 
 TRUE, FALSE = Number(1), Number(0)
+NUMBERED = ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid")  # differ between threads
 OPPOSITE = {Comparison.NE: Comparison.EQ, Comparison.GE: Comparison.LT, Comparison.LE: Comparison.GT}
 MIRRORED = {Comparison.EQ: Comparison.EQ, Comparison.LT: Comparison.GT, Comparison.GT: Comparison.LT}
 
@@ -97,16 +98,16 @@ def compute(
     sources: tuple[SymbolicValue, ...],
     source_type: ScalarType | None = None,
 ) -> SymbolicValue:
-    """The result of an instruction on registers, computed as far as its sources are known."""
+    """The result of an arithmetic instruction, computed as far as its sources are known."""
     if operation is AluOperation.MOV:
         return sources[0]
     if operation is AluOperation.CVT and not isinstance(sources[0], Number):
         same = source_type is not None and source_type.bits == type.bits
         return sources[0] if same else ComputedValue(operation, type, sources, source_type)
     if operation in (AluOperation.ADD, AluOperation.SUB) and isinstance(sources[0], SymbolicAddress):
-        return _move(sources[0], operation, type, sources[1])
+        return _move_address(sources[0], operation, type, sources[1])
     if operation is AluOperation.ADD and isinstance(sources[1], SymbolicAddress):
-        return _move(sources[1], operation, type, sources[0])
+        return _move_address(sources[1], operation, type, sources[0])
     if operation is AluOperation.ADD and sources[1] == Number(0):
         return sources[0]
     numbers = [source.value for source in sources if isinstance(source, Number)]
@@ -119,19 +120,19 @@ def compute(
     return ComputedValue(operation, type, sources, source_type)
 
 
-def _move(
+def _move_address(
     address: SymbolicAddress, operation: AluOperation, type: ScalarType, distance: SymbolicValue
 ) -> SymbolicAddress:
     return SymbolicAddress(address.variable, compute(operation, type, (address.offset, distance)))
 
 
 def compare(comparison: Comparison, type: ScalarType, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
-    """A comparison in its one form, or TRUE or FALSE if that is known."""
+    """A comparison in normal form, or TRUE or FALSE if that is known."""
     inverted = comparison in OPPOSITE
     comparison = OPPOSITE.get(comparison, comparison)
     if comparison is Comparison.EQ:
         type = type.of_kind("s")  # equal bits are equal numbers
-    if _change_sides(left, right):
+    if _must_swap(left, right):
         comparison, left, right = MIRRORED[comparison], right, left
     if isinstance(left, Number) and isinstance(right, Number):
         return TRUE if compared(comparison, left.value, right.value, type) != inverted else FALSE
@@ -140,8 +141,8 @@ def compare(comparison: Comparison, type: ScalarType, left: SymbolicValue, right
     return ComparedValues(comparison, type, left, right, inverted)
 
 
-def _change_sides(left: SymbolicValue, right: SymbolicValue) -> bool:
-    """Whether the sides of a comparison change places: a number goes to the right, what was read first to the left."""
+def _must_swap(left: SymbolicValue, right: SymbolicValue) -> bool:
+    """Whether to swap the sides of a comparison: a number goes right, the earlier read goes left."""
     if isinstance(left, Number) or isinstance(right, Number):
         return isinstance(left, Number) and not isinstance(right, Number)
     if isinstance(left, ReadValue) and isinstance(right, ReadValue):
@@ -163,7 +164,7 @@ def negate(predicate: SymbolicValue) -> SymbolicValue:
 
 
 def join(every: bool, one: SymbolicValue, other: SymbolicValue) -> SymbolicValue:
-    """Both predicates (`every`), or one of the two."""
+    """Both predicates (`every`), or at least one of them."""
     for known, left in ((one, other), (other, one)):
         if isinstance(known, Number):
             return left if bool(known.value) == every else known
@@ -171,7 +172,7 @@ def join(every: bool, one: SymbolicValue, other: SymbolicValue) -> SymbolicValue
 
 
 def rebuild(value: SymbolicValue, change: Callable[[SymbolicValue], SymbolicValue]) -> SymbolicValue:
-    """The value with its leaves changed, computed again."""
+    """The value with other leaves, computed again."""
     match value:
         case ComputedValue():
             sources = tuple(rebuild(source, change) for source in value.sources)
@@ -188,7 +189,7 @@ def rebuild(value: SymbolicValue, change: Callable[[SymbolicValue], SymbolicValu
 
 
 def find_opaque(value: SymbolicValue) -> OpaqueValue | None:
-    """The first part of a value that is not followed."""
+    """The first opaque part of a value."""
     match value:
         case OpaqueValue():
             return value

@@ -1,4 +1,4 @@
-"""The code of one thread of a test: its part of the lock, around a critical section."""
+"""Write the code of one thread of a test: its path through the lock, with a critical section."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from gpudiy.litmus.test import RegisterDeclaration
 from gpudiy.locks.lock import Lock, Turn
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, LockPath, LockStep
 from gpudiy.locks.symbolic_value import (
+    NUMBERED,
+    OPPOSITE,
     ComparedValues,
     ComputedValue,
     GivenNumber,
@@ -44,20 +46,20 @@ from gpudiy.locks.symbolic_value import (
     rebuild,
 )
 
-INVERTED = {Comparison.EQ: Comparison.NE, Comparison.LT: Comparison.GE, Comparison.GT: Comparison.LE}
+INVERTED = {basic: opposite for opposite, basic in OPPOSITE.items()}
 SIGN_MATTERS = (AtomicOperation.INC, AtomicOperation.DEC, AtomicOperation.MIN, AtomicOperation.MAX)
 
 
-class Role(StrEnum):
-    """Which part of its turn a thread does."""
+class LockUse(StrEnum):
+    """How a thread uses the lock in a test."""
 
-    HOLDER = "holder"  # has the lock, uses it and gives it back
-    TAKER = "taker"  # takes the lock and uses it
-    USER = "user"  # takes the lock, uses it and gives it back
+    HOLDER = "holder"  # holds the lock at the start, does its critical section, releases the lock
+    TAKER = "taker"  # acquires the lock, does its critical section
+    USER = "user"  # acquires the lock, does its critical section, releases the lock
 
 
 class SectionOperationKind(StrEnum):
-    """What a critical section can do to a variable."""
+    """The operations of critical sections."""
 
     READ = "read"
     WRITE = "write"
@@ -66,7 +68,7 @@ class SectionOperationKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SectionOperation:
-    """What a critical section does to a variable of its own."""
+    """One operation of a critical section on a data variable."""
 
     kind: SectionOperationKind
     variable: str
@@ -74,14 +76,14 @@ class SectionOperation:
 
 
 class Infeasible(Exception):
-    """A path that this thread cannot take with the numbers it was given."""
+    """This thread cannot take this path with the numbers it was given."""
 
 
 @dataclass(slots=True)
 class LockThreadCode:
-    """Instructions with the source lines they come from (0: the critical section), and what to ask of their registers.
+    """The instructions of a thread, with their source lines (0: the critical section) and what to ask of the registers.
 
-    `reads` are the registers that the critical section read into, in order.
+    `reads` are the registers that the critical section reads into, in order.
     """
 
     thread: int
@@ -94,7 +96,7 @@ class LockThreadCode:
 
     @property
     def entered(self) -> Expression:
-        """That the thread is inside, or was: by what it read from the lock, or by the register that marks it."""
+        """The thread entered: it read a certain value from the lock, or set its marker register."""
         if len(self.tests) == 1 and self.tests[0] is not None:
             name, value = self.tests[0]
             return Compare(Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
@@ -110,13 +112,13 @@ class LockThreadCode:
 
 
 def write_thread_code(
-    lock: Lock, turn: Turn, role: Role, section: Sequence[SectionOperation], thread: int, path: LockPath | None = None,
-    shared: frozenset[str] = frozenset(), early: bool = False,
+    lock: Lock, turn: Turn, use: LockUse, section: Sequence[SectionOperation], thread: int,
+    path: LockPath | None = None, shared: frozenset[str] = frozenset(), early: bool = False,
 ) -> LockThreadCode:  # fmt: skip
-    """The code of a thread in its turn; `shared` are the variables in shared space. With `early` the loads of its
-    critical section do not wait for the branch before them: compilers and hardware may do so.
+    """Write the code of a thread; `shared` are the variables in shared space. With `early`, the loads of the critical
+    section do not wait for the branch before them: compilers and hardware may do so.
     """
-    return _Writer(lock, turn, thread, shared, section, early).write(turn.path if path is None else path, role)
+    return _Writer(lock, turn, thread, shared, section, early).write(turn.path if path is None else path, use)
 
 
 class _Writer:
@@ -137,24 +139,24 @@ class _Writer:
         self.code = LockThreadCode(thread)
         self.held: dict[int, Register] = {}  # the register of each read
         self.constants: dict[int, int] = {}  # the values of the reads that are not part of the test
-        self.guards: dict[int, Guard | None] = {}  # of what depends on each decision
+        self.guards: dict[int, Guard | None] = {}  # of the steps that depend on each decision
         self.computed: dict[SymbolicValue, Register] = {}
 
-    def write(self, path: LockPath, role: Role) -> LockThreadCode:
+    def write(self, path: LockPath, use: LockUse) -> LockThreadCode:
         hole = path.hole
         for index, step in enumerate(path.steps):
-            if role is Role.HOLDER and index < hole:
-                self._pass_over(index, step)
+            if use is LockUse.HOLDER and index < hole:
+                self._skip(index, step)
             elif index == hole:
-                self._hole(path.steps[hole], role)
-                if role is Role.TAKER:
+                self._write_section(path.steps[hole], use)
+                if use is LockUse.TAKER:
                     break
             else:
                 self._step(index, step)
         return self.code
 
-    def _pass_over(self, index: int, step: LockStep) -> None:
-        """What the holder did before the test begins."""
+    def _skip(self, index: int, step: LockStep) -> None:
+        """Skip a step that the holder did before the test starts."""
         if isinstance(step, AccessStep) and step.read is not None:
             self.constants[step.read.number] = self.turn.values[step.read.number]
         self.guards[index] = None
@@ -168,14 +170,14 @@ class _Writer:
             case DecisionStep():
                 self._decide(index, step)
             case HoleStep():
-                raise AssertionError("a path has one critical section")
+                raise AssertionError("a path has exactly one critical section")
 
     def _guard(self, step: LockStep) -> Guard | None:
         return None if step.guard is None else self.guards[step.guard]
 
-    def _hole(self, step: LockStep, role: Role) -> None:
+    def _write_section(self, step: LockStep, use: LockUse) -> None:
         guard = self._guard(step)
-        if role is not Role.HOLDER:
+        if use is not LockUse.HOLDER:
             marker = self._register(ScalarType.S32)
             self.code.marker = marker.name
             self._add(Alu(AluOperation.MOV, ScalarType.S32, marker, (Immediate(1),), guard=guard))
@@ -183,7 +185,7 @@ class _Writer:
             self._operate(operation, guard)
 
     def _operate(self, operation: SectionOperation, guard: Guard | None) -> None:
-        access = normal_access(Load(Register("r"), Variable("x")), operation.variable in self.shared)
+        access = _normalise_access(Load(Register("r"), Variable("x")), operation.variable in self.shared)
         variable = Variable(operation.variable)
         value: Operand = Immediate(operation.value)
         if operation.kind is not SectionOperationKind.WRITE:
@@ -199,7 +201,7 @@ class _Writer:
     def _access(self, step: AccessStep) -> None:
         guard, variable = self._guard(step), Variable(step.variable)
         sources = tuple(self._operand(source, step) for source in step.sources)
-        access = normal_access(step.instruction, step.variable in self.shared)
+        access = _normalise_access(step.instruction, step.variable in self.shared)
         match step.instruction:
             case Load():
                 self._add(Load(self._read_register(step), variable, access, guard), step.position)
@@ -252,7 +254,7 @@ class _Writer:
         program = self.lock.program
         if opaque is not None:
             return program.error(opaque.position, f"unsupported instruction `{opaque.opcode}` in a lock")
-        return program.error(step.position, "unsupported: this lock stores an address")
+        return program.error(step.position, "this lock stores an address in memory, which is not supported")
 
     def _compute(self, value: ComputedValue, step: AccessStep | DecisionStep) -> Register:
         if value not in self.computed:
@@ -264,7 +266,7 @@ class _Writer:
 
     def _leaf(self, leaf: SymbolicValue) -> SymbolicValue:
         if isinstance(leaf, GivenNumber):
-            return Number(given_number(leaf.name, self.turn.given, self.code.thread))
+            return Number(_given_number(leaf.name, self.turn.given, self.code.thread))
         if isinstance(leaf, ReadValue) and leaf.number in self.constants:
             return Number(self.constants[leaf.number])
         return leaf
@@ -280,16 +282,16 @@ class _Writer:
         self.code.lines.append(0 if position is None else self.lock.program.statements[position].place.line)
 
 
-def given_number(name: str, given: Mapping[str, int], thread: int) -> int:
-    """What a thread is given where nobody chose: its own number for what differs between threads, else 0."""
+def _given_number(name: str, given: Mapping[str, int], thread: int) -> int:
+    """The number a thread receives: the chosen one, else the thread's number for a thread register, else 0."""
     if name in given:
         return given[name]
-    return thread if name in ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid") else 0
+    return thread if name in NUMBERED else 0
 
 
-def normal_access(instruction: MemoryInstruction, shared: bool) -> Access:
-    """One form of what is the same to a model, without a space; weak accesses of global memory go to L2, as in the
-    literature.
+def _normalise_access(instruction: MemoryInstruction, shared: bool) -> Access:
+    """The access in a form that is the same for all equivalent ones, without a space; weak accesses of global memory
+    go to L2, as in the literature.
     """
     access = replace(instruction.access, space=None)
     match instruction:

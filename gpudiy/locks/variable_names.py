@@ -1,4 +1,4 @@
-"""What the variables of a lock are called: one name for each address its code comes to."""
+"""The names of the variables of a lock: one name for each address that its code uses."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ COPIES = (AluOperation.ADD, AluOperation.SUB, AluOperation.MOV)  # the base of a
 
 
 class VariableNames:
-    """Learns every variable on the way, with its width; `pointers` are the registers that addresses are made of."""
+    """Collects variables with their widths; `pointers` are the registers from which addresses are computed."""
 
     def __init__(self, program: LockProgram) -> None:
         self.program = program
         self.variables: dict[str, int] = {}
         self.named: dict[SymbolicAddress, str] = {}
-        self.pointers = self._pointers()
+        self.pointers = self._find_pointers()
 
     def name(self, address: SymbolicAddress, bits: int, position: int | None = None) -> str:
-        """What the variable at an address is called."""
+        """The name of the variable at an address."""
         if address not in self.named:
             base = address.variable
             if address.offset == Number(0):
@@ -34,16 +34,16 @@ class VariableNames:
             else:
                 others = sum(known.variable == base for known in self.named)
                 name = f"{base}_at{others or ''}"
-            self.named[address] = _legal(re.sub(r"\W", "_", name))
+            self.named[address] = _make_legal(re.sub(r"\W", "_", name))
         name = self.named[address]
         known = self.variables.setdefault(name, bits)
         if known != bits and position is not None:
-            problem = f"{name} is accessed both as {known} and as {bits} bits"
+            problem = f"{name} is accessed with {known} and with {bits} bits"
             raise self.program.error(position, problem)
         return name
 
-    def _pointers(self) -> frozenset[str]:
-        """The registers that addresses are made of."""
+    def _find_pointers(self) -> frozenset[str]:
+        """The registers from which addresses are computed."""
         found = {
             address.base.name for statement in self.program.statements if statement.space is not PtxSpace.PARAM
             for address in statement.addresses if address.base is not None
@@ -57,7 +57,7 @@ class VariableNames:
 
 
 def _copy(statement: PtxStatement) -> tuple[str, str] | None:
-    """The destination of a statement that can make an address, and the source that can be the base of it."""
+    """The destination and the base of a statement that may compute an address."""
     match statement.instruction:
         case Alu(operation=operation, destination=destination, sources=(source, *_)) if operation in COPIES:
             return None if isinstance(source, Immediate) else (destination.name, source.name)
@@ -68,6 +68,6 @@ def _copy(statement: PtxStatement) -> tuple[str, str] | None:
             return None
 
 
-def _legal(name: str) -> str:
-    """A name that a test can have: no word of its formats, and none that its registers have."""
+def _make_legal(name: str) -> str:
+    """A name that is legal in a test: not a reserved word, not the name of a register."""
     return f"{name}_" if not is_name(name) or REGISTER.match(name) else name

@@ -1,4 +1,4 @@
-"""Walking through the code of a lock: all short paths, with reads that may give anything, or one with known memory."""
+"""Walk through the code of a lock: all short paths with unknown reads, or one path with known memory."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gpudiy.locks.symbolic_value import (
 from gpudiy.locks.variable_names import VariableNames
 from gpudiy.locks.walk_state import WalkState
 
-MOST_ROUNDS = 1  # times a path goes back: one failed attempt
+MOST_ROUNDS = 1  # jumps back on a path: one failed attempt
 MOST_PATHS = 400
 MOST_STATEMENTS = 1000  # of one run with known memory
 
 
 class Walker:
-    """Walks through one program. `names` learns every variable on the way."""
+    """Walks through one program; `names` collects its variables."""
 
     def __init__(self, program: LockProgram) -> None:
         self.program = program
@@ -40,11 +40,11 @@ class Walker:
 
     @property
     def variables(self) -> dict[str, int]:
-        """Every variable that was met, and its width in bits."""
+        """Every variable that was accessed, and its width in bits."""
         return self.names.variables
 
-    def paths(self) -> list[LockPath]:
-        """All paths with at most one failed attempt, also those that end without entering; the shortest first."""
+    def find_paths(self) -> list[LockPath]:
+        """All paths with at most one failed attempt, the shortest first; those that never enter come last."""
         found: list[LockPath] = []
         waiting = [WalkState()]
         while waiting:
@@ -58,14 +58,15 @@ class Walker:
                 state = states[0]
                 ended = state.position >= self.flow.end
             if ended:
-                found.append(self._path(state))
+                found.append(self._make_path(state))
             if len(found) > MOST_PATHS:
-                raise self.program.error(self.program.hole, f"more than {MOST_PATHS} paths lead through this lock")
+                raise self.program.error(self.program.hole, f"this lock has too many paths (more than {MOST_PATHS})")
         return sorted(found, key=lambda path: (not path.entered, path.count_accesses_before(), len(path.acquired)))
 
     def run(self, thread: int, memory: Mapping[str, int], given: Mapping[str, int]) -> LockPath | None:
-        """The path of a thread that runs alone, from this memory; None if it never enters. Numbers it is given and
-        that nobody chose are chosen so that it enters.
+        """The path of a thread that runs alone from this memory; None if it never enters.
+
+        Numbers that the thread receives and that are not in `given` are chosen so that it enters.
         """
         waiting = [WalkState(memory=dict(memory), given={**given, "%thread": thread})]
         for _ in range(MOST_PATHS):
@@ -73,13 +74,13 @@ class Walker:
                 break
             state = waiting.pop(0)
             while state.position < self.flow.end and len(state.trace) < MOST_STATEMENTS:
-                state, *others = self._step(state)  # with known memory no path is given up
+                state, *others = self._step(state)  # with known memory no path ends early
                 waiting += others
             if state.position == self.flow.end and self.program.hole in state.trace:
-                return self._path(state)
+                return self._make_path(state)
         return None
 
-    def _path(self, state: WalkState) -> LockPath:
+    def _make_path(self, state: WalkState) -> LockPath:
         hole = next((index for index, at in enumerate(state.trace) if at == self.program.hole), None)
         memory = () if state.memory is None else tuple(state.memory.items())
         given = tuple((name, value) for name, value in state.given.items() if not name.startswith("%"))
@@ -95,7 +96,7 @@ class Walker:
         )
 
     def _step(self, state: WalkState) -> Iterator[WalkState]:
-        """The states after the next statement: none if the path is given up."""
+        """The states after the next statement; none if the path has too many failed attempts."""
         position = state.position
         statement = self.program.statements[position]
         while state.regions and state.regions[-1][0] == position:
@@ -119,7 +120,7 @@ class Walker:
             yield from self._go_to(way, self.executor.execute(way, position) if taken else position + 1)
 
     def _select(self, state: WalkState, position: int, choice: Alu) -> Iterator[WalkState]:
-        """A choice between two values: whatever comes after it may depend on it."""
+        """Choose between two values; everything after it may depend on the choice."""
         one, other, predicate = (self.executor.value(state, source, position) for source in choice.sources)
         for way, taken in self._decide_predicate(state, predicate, position, self.flow.end):
             way.registers[choice.destination.name] = one if taken else other
@@ -136,7 +137,7 @@ class Walker:
     def _decide_predicate(
         self, state: WalkState, predicate: SymbolicValue, position: int, end: int
     ) -> Iterator[tuple[WalkState, bool]]:
-        """The ways on: with the predicate true, with it false, or only one of them if the predicate is known."""
+        """The state with the predicate true and with it false, or only one of them if the predicate is known."""
         predicate = rebuild(predicate, lambda leaf: self.executor.known_leaf(state, leaf))
         if isinstance(predicate, Number):
             yield state, bool(predicate.value)
@@ -167,7 +168,7 @@ class Walker:
         return bool(known.value) if isinstance(known, Number) else None
 
     def _assume(self, state: WalkState, true: ComparedValues, position: int, end: int) -> None:
-        """Go on where this comparison is true."""
+        """Continue under the assumption that a comparison is true."""
         at = state.facts.get(true)
         if at is None:
             at = len(state.steps)

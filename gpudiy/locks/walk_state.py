@@ -1,4 +1,4 @@
-"""`WalkState`: one way through the code of a lock, so far."""
+"""`WalkState`: the state of a walk through a lock program."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from gpudiy.locks.symbolic_value import ComparedValues, ReadValue, SymbolicValue
 
 @dataclass(slots=True)
 class WalkState:
-    """One way through the program, so far."""
+    """The position, registers and memory of a walk, and the steps so far."""
 
     position: int = 0
     registers: dict[str, SymbolicValue] = field(default_factory=dict)
     local: dict[SymbolicValue, SymbolicValue] = field(default_factory=dict)
-    facts: dict[ComparedValues, int] = field(default_factory=dict)  # what was decided, and at which step
+    facts: dict[ComparedValues, int] = field(default_factory=dict)  # decisions, with their steps
     known: dict[ReadValue, SymbolicValue] = field(default_factory=dict)
     steps: list[LockStep] = field(default_factory=list)
-    regions: list[tuple[int, int]] = field(default_factory=list)  # where it ends, the decision it depends on
+    regions: list[tuple[int, int]] = field(default_factory=list)  # where a region ends, and the decision it depends on
     trace: list[int] = field(default_factory=list)
     rounds: int = 0
     reads: int = 0

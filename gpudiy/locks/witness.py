@@ -1,4 +1,4 @@
-"""Executions that show a lock to be wrong, with the source lines of their events."""
+"""Executions that show that a lock is wrong, with the source lines of their events."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PREFERRED = (
 
 @dataclass(frozen=True, slots=True)
 class LockWitness:
-    """An execution that a model allows and a lock must not."""
+    """An execution that a model allows and the lock must prevent."""
 
     made: LockTest
     model: str
@@ -51,7 +51,7 @@ class LockWitness:
 
 
 def simplest_case(verdicts: Sequence[CaseVerdict], question: Question, model: str) -> Case | None:
-    """Of all cases in which a model answers a question wrongly, the easiest to look at."""
+    """The easiest case to understand among those whose outcome a model allows; None if there is none."""
     wrong = [f.case for f in verdicts if f.model == model and f.case.question is question and f.verdict.allowed]
     order = {placement: index for index, placement in enumerate(PREFERRED)}
     return min(
@@ -61,7 +61,7 @@ def simplest_case(verdicts: Sequence[CaseVerdict], question: Question, model: st
 
 
 def find_witness(case: Case, model: Model) -> LockWitness | None:
-    """The execution that shows a case to be allowed."""
+    """The execution by which a model allows a case; None if it does not."""
     made = build_lock_test(case)
     if made is None:
         return None
@@ -70,7 +70,7 @@ def find_witness(case: Case, model: Model) -> LockWitness | None:
 
 
 def draw_witness(found: LockWitness) -> Picture:
-    """The execution as a picture; every event of the lock says which source line it comes from."""
+    """The execution as a picture; every event of the lock has its source line."""
     execution, test, case = found.execution, found.made.test, found.made.case
     title = f"{case.lock.name}: {case.question} allowed by {found.model}"
     note = f"{test.doc}. Lines are those of {case.lock.program.path}; the others are the critical section."
@@ -87,7 +87,7 @@ def draw_witness(found: LockWitness) -> Picture:
 
 
 def list_events(found: LockWitness) -> list[str]:
-    """The events of an execution, thread by thread, with what they read and their source lines."""
+    """The events of an execution, thread by thread, with their values and source lines."""
     rows = [
         (f"P{event.thread}", label_of(event), instruction_text(event.instruction), f"line {line}" if line else "inside")
         for event, line in found.events
@@ -98,7 +98,7 @@ def list_events(found: LockWitness) -> list[str]:
 
 
 def mark_source(lock: Lock, found: LockWitness) -> list[str]:
-    """The source of the lock around the lines that the events come from, each marked with its threads."""
+    """The source of the lock from the first to the last line of the events; each such line names its threads."""
     threads: dict[int, list[str]] = {}
     for event, line in found.events:
         if line:

@@ -26,7 +26,7 @@ def known(name: str) -> Lock:
 
 @cache
 def findings(name: str, model: str) -> tuple[CaseVerdict, ...]:
-    return tuple(LockJudge((model,)).judge(known(name)))
+    return tuple(LockJudge((model,)).judge([known(name)]))
 
 
 def wrong(name: str, model: str) -> set[Question]:

@@ -12,7 +12,7 @@ from gpudiy.litmus.condition import And, Compare, Constant, FinalRegister
 from gpudiy.locks.generation import build_lock_test, list_cases
 from gpudiy.locks.placement import ThreadPlacement
 from gpudiy.locks.question import Question
-from gpudiy.locks.thread_code import Role
+from gpudiy.locks.thread_code import LockUse
 from gpudiy.models.library import load_model
 from gpudiy.models.verdict import decide
 from locks.known import all_tests, known, needs_compiler, plain_cases
@@ -100,7 +100,7 @@ def test_failed_attempts_are_part_of_the_tests() -> None:
 def test_source_lines_stay_with_the_instructions() -> None:
     lock = known("he-yu-spinlock")
     made = build_lock_test(next(c for c in list_cases(lock) if c.question is Question.LOST_UPDATE and c.threads == 2))
-    assert made is not None and made.case.scenario.parts[0].role is Role.USER
+    assert made is not None and made.case.scenario.parts[0].use is LockUse.USER
     lines = lock.program.source.split("\n")
     shown = [lines[line - 1].strip() for line in made.lines[0] if line]
     assert shown == ["atomicCAS(lockAddr, 0, 1);", "if (lockValue == 0) {", "*lockAddr = 0;", "__threadfence();"]

@@ -130,14 +130,14 @@ def test_a_lock_in_shared_memory_is_asked_about_one_cta() -> None:
     ("source", "place", "message"),
     [
         ("", "mine.cu: ", "the file is empty"),
-        ("__device__ void f(int *m) { *m = 1; }\n", "mine.cu: ", "no lock found: no device function takes the lock"),
-        (PAIR + "__device__ void lock2(int *m) { *m = 1; }\n", "mine.cu:3:17: ", "several functions take the lock"),
+        ("__device__ void f(int *m) { *m = 1; }\n", "mine.cu: ", "no lock found: no device function acquires the lock"),
+        (PAIR + "__device__ void lock2(int *m) { *m = 1; }\n", "mine.cu:3:17: ", "several functions acquire the lock"),
         (PAIR.replace("atomicCAS(m, 0, 1)", "atomicCAS(m, 5, 6) != 7"), "mine.cu:1:17: ", "this lock never acquires"),
         (PAIR.replace("__threadfence();", "\n  __syncthreads();", 1), "mine.cu:2:3: ", "unsupported instruction `bar"),
-        (PAIR.replace("atomicExch(m, 0);", ""), "mine.cu:1:78: ", "this lock is not given back"),
-        (PAIR.replace("while (", "while ("[:-1], 1), "mine.cu:1:1: ", "the compiler says: "),
+        (PAIR.replace("atomicExch(m, 0);", ""), "mine.cu:1:78: ", "this lock is never released"),
+        (PAIR.replace("while (", "while ("[:-1], 1), "mine.cu:1:1: ", "the compiler reports: "),
         ("#include <nowhere.h>\n" + PAIR, "mine.cu:1:1: ", "-I FOLDER"),
-        ("// critical section\n" + PAIR, "mine.cu:1:1: ", "is in no device function"),
+        ("// critical section\n" + PAIR, "mine.cu:1:1: ", "is not in a device function"),
         ("__device__ void f() {\n// critical section\n// critical section\n}", "mine.cu:3:1: ", "a second critical"),
     ],
 )  # fmt: skip
@@ -150,8 +150,8 @@ def test_bad_cuda_c(source: str, place: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("source", "place", "message"),
     [
-        ("lock a\nvariables lock\nacquire:\n  membar.gl\n", "mine.lock: ", "there is no `release:` section"),
-        ("lock a\nfrob\n", "mine.lock:2:1: ", "`frob` is not known here"),
+        ("lock a\nvariables lock\nacquire:\n  membar.gl\n", "mine.lock: ", "the `release:` section is missing"),
+        ("lock a\nfrob\n", "mine.lock:2:1: ", "unknown word `frob`"),
         ("lock a\nvariables 3\n", "mine.lock:2:11: ", "is not a variable"),
         (DESCRIPTION.replace("bra again", "bra agian"), "mine.lock:6:5: ", "did you mean 'again'?"),
         (DESCRIPTION.replace("atom.exch", "atom.swap"), "mine.lock:10:5: ", "unsupported instruction"),
@@ -162,7 +162,7 @@ def test_bad_cuda_c(source: str, place: str, message: str) -> None:
 )
 def test_bad_descriptions(source: str, place: str, message: str) -> None:
     with pytest.raises(InputError) as error:
-        LockJudge(("ptx-6.0",)).judge(read_lock(source, "mine.lock"))
+        LockJudge(("ptx-6.0",)).judge([read_lock(source, "mine.lock")])
     assert str(error.value).startswith(place + "error: ") and message in str(error.value)
 
 
@@ -186,7 +186,7 @@ def test_functions_can_be_named() -> None:
     with pytest.raises(InputError, match="no lock found"):
         read_lock(source, "mine.cu")
     assert right(read_lock(source, "mine.cu", Reading(("grab", "drop"))))
-    with pytest.raises(InputError, match="there is no device function grub"):
+    with pytest.raises(InputError, match="no device function grub"):
         read_lock(source, "mine.cu", Reading(("grub", "drop")))
 
 

@@ -1,4 +1,4 @@
-"""Known locks, each with its source; a wrong one names its fault, and its mended twin."""
+"""The library of locks; a wrong lock names its fault and its fixed version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MENDED = re.compile(r"mended: ([\w-]+)")
 
 @dataclass(frozen=True, slots=True)
 class LibraryLock:
-    """A lock of the library; `wrong` says what is wrong with it, `mended` names the lock that is it, mended."""
+    """A lock of the library; `wrong` says what is wrong with it, `mended` names its fixed version."""
 
     name: str
     file: str
@@ -43,7 +43,7 @@ def _read_entry(name: str, names: list[str]) -> LibraryLock:
 
 
 def _paragraph(comments: list[str], word: str) -> list[str]:
-    """What follows a word at the start of a comment line, with the lines that go on with it."""
+    """The text after a word at the start of a comment line, with its continuation lines."""
     for number, line in enumerate(comments):
         if line.startswith(word):
             following = [line.removeprefix(word).strip()]
