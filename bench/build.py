@@ -24,12 +24,12 @@ from pathlib import Path
 
 from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
-from gpudiy.harness.build import Outcome, build
+from gpudiy.harness.build import BuildResult, build
+from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.checking import PLAYS, disassembled, only
 from gpudiy.harness.nvrtc import compiler_for
 from gpudiy.harness.source import Dialect, module_source, play_source
 from gpudiy.litmus import read_test
-from gpudiy.litmus.reader import Piece
 from gpudiy.litmus.test import Test
 from optcheck.binary import read_binary
 from optcheck.check import check_functions
@@ -75,12 +75,14 @@ def _processor_seconds() -> float:
     return sum(found.ru_utime + found.ru_stime for found in used)
 
 
-def whole_build(pieces: list[Piece], folder: Path) -> tuple[float, float]:
+def whole_build(found: list[str], folder: Path) -> tuple[float, float]:
     """Tests a second on the wall and a second of processors."""
-    outcomes: list[Outcome] = []
-    wall, cpu = timed(lambda: outcomes.extend(build(pieces, ARCHITECTURE, folder, WORKERS)))
-    again, _ = timed(lambda: list(build(pieces, ARCHITECTURE, folder, WORKERS)))
-    verdicts = Counter(found.entry.verdict or "not runnable" if found.entry else "failed" for found in outcomes)
+    outcomes: list[BuildResult] = []
+    wall, cpu = timed(lambda: outcomes.extend(build(map(read_test, found), ARCHITECTURE, folder, WORKERS)))
+    again, _ = timed(lambda: list(build(map(read_test, found), ARCHITECTURE, folder, WORKERS)))
+    verdicts = Counter(
+        built.optcheck or "not runnable" if isinstance(built, BuiltTest) else "failed" for _, built in outcomes
+    )
     listed = ", ".join(f"{count:,} {verdict}" for verdict, count in verdicts.most_common())
     rate, of_processors = len(outcomes) / wall, len(outcomes) / cpu
     alone = WORKERS * of_processors
@@ -137,7 +139,7 @@ def _nvcc(source: str) -> None:
 def main() -> None:
     found = texts(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000)
     with tempfile.TemporaryDirectory() as folder:
-        rates = whole_build([Piece(text) for text in found], Path(folder))
+        rates = whole_build(found, Path(folder))
         optcheck(Path(folder))
     baselines([read_test(text) for text in found[:: max(1, len(found) // SAMPLE)]][:SAMPLE], rates)
 

@@ -17,8 +17,7 @@ from pathlib import Path
 
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
-from gpudiy.harness.build import build
-from gpudiy.litmus.reader import Piece
+from gpudiy.harness.build import BuildFailure, build
 
 NAMES = ("classic", "rmw", "dependencies", "modern")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -29,25 +28,24 @@ NONE = "no verdict"
 def main() -> int:
     architectures = sys.argv[1].split(",") if len(sys.argv) > 1 else ARCHITECTURES
     tests = {
-        name: list(dict.fromkeys(blueprint.text() for blueprint in Generator(FAMILIES[name].recipe()).blueprints()))
+        name: list(dict.fromkeys(blueprint.test() for blueprint in Generator(FAMILIES[name].recipe()).blueprints()))
         for name in NAMES
     }
-    pieces = [Piece(text) for text in dict.fromkeys(text for name in NAMES for text in tests[name])]
+    together = list(dict.fromkeys(test for name in NAMES for test in tests[name]))
     cells: dict[tuple[str, str], Counter[str]] = {}
     changed: dict[str, list[str]] = {}
     for architecture in architectures:
         verdicts = {}
         with tempfile.TemporaryDirectory() as folder:
-            for outcome in build(pieces, architecture, Path(folder)):
-                entry = outcome.entry
-                verdict = (
-                    entry.verdict or NONE if entry else REJECTED if "requires .target" in outcome.problem else NONE
-                )
-                verdicts[outcome.piece.text] = verdict
-                if entry and verdict != "unchanged":
-                    changed.setdefault(f"{entry.test}: {verdict}", []).append(architecture)
+            for test, built in build(together, architecture, Path(folder)):
+                if isinstance(built, BuildFailure):
+                    verdicts[test] = REJECTED if "requires .target" in built.message else NONE
+                    continue
+                verdicts[test] = built.optcheck or NONE
+                if built.optcheck != "unchanged":
+                    changed.setdefault(f"{test.name}: {verdicts[test]}", []).append(architecture)
         for name in NAMES:
-            cells[name, architecture] = Counter(verdicts[text] for text in tests[name])
+            cells[name, architecture] = Counter(verdicts[test] for test in tests[name])
         print(architecture, "done", file=sys.stderr)
     print(f"| family | {' | '.join(architectures)} |")
     print("|---|" + "---|" * len(architectures))
@@ -56,8 +54,8 @@ def main() -> int:
     print()
     for what, where in sorted(changed.items()):
         print(f"{what} on {', '.join(where)}")
-    together = sum(cells.values(), Counter())
-    return int(together[NONE] > 0 or together["unverifiable"] * 100 > together.total())
+    total = sum(cells.values(), Counter())
+    return int(total[NONE] > 0 or total["unverifiable"] * 100 > total.total())
 
 
 def _cell(counted: Counter[str]) -> str:

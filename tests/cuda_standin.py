@@ -11,8 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpudiy.harness.host_build import compile_host
-from gpudiy.litmus import Test, print_test, read_test
-from gpudiy.litmus.reader import Piece
+from gpudiy.litmus import Test, read_test
 
 ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
@@ -111,18 +110,18 @@ class Machine:
         Gives those that optcheck lets pass. Where a cubin of the cache holds other tests too, they are not built.
         """
         from gpudiy.harness.build import build, toolchain_folder
+        from gpudiy.harness.built import BuiltTest
         from gpudiy.harness.shape import shape_of
         from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
 
-        pieces = [Piece(print_test(test), test.name) for test in tests]
-        entries = {found.piece: found.entry for found in build(pieces, architecture, CACHE / "gpudiy", jobs=1)}
+        results = dict(build(tests, architecture, CACHE / "gpudiy", jobs=1))
         modules: dict[str, dict[int, Test]] = {}
         passed = []
-        for test, here, piece in zip(tests, host or tests, pieces, strict=True):
-            entry = entries[piece]
-            assert entry is not None and not entry.obstacle, test.name
-            modules.setdefault(entry.object, {})[entry.number] = here
-            if not entry.refusal:
+        for test, here in zip(tests, host or tests, strict=True):
+            built = results[test]
+            assert isinstance(built, BuiltTest) and built.file is not None, test.name
+            modules.setdefault(built.file, {})[built.number] = here
+            if not built.reason:
                 passed.append(test)
         clusters = sorted({shape_of(test).ctas for test in tests} - {1})
         for name, numbered in modules.items():
@@ -131,7 +130,7 @@ class Machine:
             table = [plays.get(number, any_play).play for number in range(max(plays) + 1)]
             texts = {play.play: play.text for play in plays.values()}
             source = "\n".join((prelude(Dialect.HOST), *texts.values(), run_kernel(table, Dialect.HOST, clusters)))
-            cubin = (toolchain_folder(CACHE / "gpudiy", architecture) / f"{name}.cubin").read_bytes()
+            cubin = (toolchain_folder(CACHE / "gpudiy", architecture) / name).read_bytes()
             self.add_host_build(cubin, source)
         return passed
 

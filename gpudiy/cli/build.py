@@ -6,28 +6,29 @@ import os
 import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import UsageError
+from gpudiy.errors import UsageError, counted
 from gpudiy.files import expect_writable, write_whole
 
 if TYPE_CHECKING:
-    from gpudiy.harness.build import Outcome
-    from gpudiy.harness.built import Built
-    from gpudiy.harness.source import PlaySource
-    from gpudiy.litmus.reader import Piece
+    from gpudiy.harness.build import BuildFailure
+    from gpudiy.harness.built import BuiltTest
+    from gpudiy.litmus.draft import SourcedTest
+    from gpudiy.litmus.test import Test
 
+Rendered = TypeVar("Rendered")
 FINE, REFUSED, BAD_INPUT, FAILED = 0, 1, 2, 3
 ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?\Z", re.ASCII)
 EPILOG = """\
-DIR gets one cubin a batch of tests and index.jsonl, a line a test: where it is, what optcheck found. A test that
-optcheck does not find unchanged is refused: its line names no file. What was compiled before is taken from the cache in
-$XDG_CACHE_HOME/gpudiy.
+DIR gets one cubin per batch of tests and index.jsonl, one line per test: where it is, what optcheck found. A test that
+optcheck does not find unchanged is refused: its line names no file. `gpudiy run DIR` runs these cubins as they are.
+What was compiled before is taken from the cache in $XDG_CACHE_HOME/gpudiy.
 
 examples:
   gpudiy build tests/ --arch sm_80,sm_90 -o built
@@ -75,10 +76,10 @@ def run(arguments: Namespace) -> int:
         raise UsageError(complaint)
     if arguments.output not in (None, "-"):
         expect_writable(arguments.output, folder=True)
-    pieces, code = _pieces(arguments.paths)
-    if not pieces:
+    tests, code = _load(arguments.paths)
+    if not tests:
         return code or BAD_INPUT
-    made = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](pieces, arguments)
+    made = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](tests, arguments)
     return max(code, made)
 
 
@@ -94,25 +95,26 @@ def _complaint(arguments: Namespace, emit: str) -> str | None:
     return None
 
 
-def _pieces(paths: Sequence[str]) -> tuple[list[Piece], int]:
-    """The texts of the tests, and the exit code that unreadable files ask for."""
+def _load(paths: Sequence[str]) -> tuple[dict[Test, SourcedTest], int]:
+    """The tests, each with its text, and the exit code that those ask for which cannot be read."""
     from gpudiy.litmus.errors import LitmusError
-    from gpudiy.litmus.sources import find_sources, load_pieces
+    from gpudiy.litmus.sources import find_sources, load_each_with_places
 
-    found: list[Piece] = []
+    tests: dict[Test, SourcedTest] = {}
     code = FINE
     for source in list(find_sources(paths)):
-        try:
-            found += load_pieces(source)
-        except LitmusError as error:
-            say(error)
-            code = BAD_INPUT
-    return found, code
+        for found in load_each_with_places(source):
+            if isinstance(found, LitmusError):
+                say(found)
+                code = BAD_INPUT
+            else:
+                tests.setdefault(found.test, found)
+    return tests, code
 
 
-def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
-    from gpudiy.harness.build import build, toolchain_folder
-    from gpudiy.harness.built import handed_on, write_index
+def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
+    from gpudiy.harness.build import BuildFailure, build, toolchain_folder
+    from gpudiy.harness.built import write_built_folder
     from gpudiy.harness.cache import default_folder
     from gpudiy.harness.module import assembler_for
 
@@ -123,28 +125,34 @@ def _build(pieces: Sequence[Piece], arguments: Namespace) -> int:
         if arguments.verbose:
             say(f"{architecture}: {assembler_for(architecture).version}; cache {kept_in}")
     folder.mkdir(parents=True, exist_ok=True)
-    handed: list[Built] = []
+    handed: list[BuiltTest] = []
     code = FINE
     for architecture in arguments.arch:
-        outcomes = build(pieces, architecture, store, arguments.jobs)
-        for outcome in progress(outcomes, f"tests for {architecture}", arguments.quiet):
-            code = max(code, _told(outcome))
-            if outcome.entry is not None:
-                handed.append(handed_on(outcome.entry, arguments.keep_optimised))
-                if arguments.verbose:
-                    say(f"{architecture}: {outcome.entry.test}: {outcome.entry.verdict or outcome.entry.obstacle}")
-        cubins = toolchain_folder(store, architecture)
-        for name in sorted({built.file for built in handed if built.file and built.arch == architecture}):
-            if not (folder / name).exists():
-                write_whole(folder / name, (cubins / name).read_bytes())
-    write_index(folder, handed)
+        results = build(tests, architecture, store, arguments.jobs)
+        for test, built in progress(results, f"tests for {architecture}", arguments.quiet):
+            if isinstance(built, BuildFailure):
+                code = max(code, _print_failure(tests[test], built))
+                continue
+            handed.append(built.handed_on(arguments.keep_optimised))
+            if arguments.verbose:
+                say(f"{architecture}: {built.test}: {built.optcheck or built.reason}")
+    write_built_folder(folder, handed, {name: toolchain_folder(store, name) for name in arguments.arch})
     refused = [built for built in handed if built.file is None]
     for built in refused:
         say(f"{built.test}: not built for {built.arch}: {built.reason}")
     if not arguments.quiet:
         kept = len(handed) - len(refused)
-        print(f"{kept:,} of {len(handed):,} test{'s' * (len(handed) != 1)} in {folder}")
+        print(f"{kept:,} of {counted(len(handed), 'test')} in {folder}")
     return max(code, REFUSED if refused else FINE)
+
+
+def _print_failure(source: SourcedTest, failure: BuildFailure) -> int:
+    """Print why a test was not built; the exit code it asks for."""
+    if failure.rejected:
+        say(source.error_at(failure.message, failure.thread, failure.index))
+        return BAD_INPUT
+    say(f"{source.source.path}: error: {failure.message}")
+    return FAILED
 
 
 def _cache(folder: Path) -> Path:
@@ -162,59 +170,43 @@ def _cache(folder: Path) -> Path:
     return folder
 
 
-def _told(outcome: Outcome) -> int:
-    if not outcome.problem:
-        return FINE
-    say(outcome.problem)
-    return BAD_INPUT if outcome.bad_input else FAILED
+def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
+    from gpudiy.harness.source import Dialect, module_source, play_name, play_source
 
-
-def _emit_source(pieces: Sequence[Piece], arguments: Namespace) -> int:
-    from gpudiy.harness.source import Dialect, NotRunnable, module_source, play_source
-    from gpudiy.litmus.errors import LitmusError
-
-    plays: dict[str, PlaySource] = {}
-    code = FINE
-    for piece in progress(pieces, "tests", arguments.quiet):
-        test = piece.read()
-        if isinstance(test, LitmusError):
-            say(test)
-            code = BAD_INPUT
-            continue
-        try:
-            play = play_source(test, Dialect(arguments.dialect))
-            plays.setdefault(play.play, play)
-        except NotRunnable as problem:
-            say(f"{test.name}: not runnable: {problem}")
-            code = max(code, REFUSED)
+    dialect = Dialect(arguments.dialect)
+    plays, code = _render(tests, play_name, lambda test: play_source(test, dialect), arguments.quiet)
     if plays:
         suffix = {"cuda": "cu", "opencl": "cl", "host": "cpp"}[arguments.dialect]
-        _write(module_source(list(plays.values()), Dialect(arguments.dialect)), arguments.output, f"tests.{suffix}")
+        _write(module_source(plays, dialect), arguments.output, f"tests.{suffix}")
     return code
 
 
-def _emit_ptx(pieces: Sequence[Piece], arguments: Namespace) -> int:
+def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
     from gpudiy.harness.module import PlayPtx, assembler_for
-    from gpudiy.harness.source import NotRunnable
     from gpudiy.litmus.content import content_hash
-    from gpudiy.litmus.errors import LitmusError
 
-    plays: dict[str, PlayPtx] = {}
+    plays, code = _render(tests, content_hash, PlayPtx.of, arguments.quiet)
+    if plays:
+        _write(assembler_for(arguments.arch[0]).ptx(plays), arguments.output, "tests.ptx")
+    return code
+
+
+def _render(
+    tests: Iterable[Test], key: Callable[[Test], str], render: Callable[[Test], Rendered], quiet: bool
+) -> tuple[list[Rendered], int]:
+    """The code of each test that can be run, once for tests of one key, and the exit code that the others ask for."""
+    from gpudiy.harness.source import NotRunnable
+
+    rendered: dict[str, Rendered] = {}
     code = FINE
-    for piece in progress(pieces, "tests", arguments.quiet):
-        test = piece.read()
-        if isinstance(test, LitmusError):
-            say(test)
-            code = BAD_INPUT
-            continue
+    for test in progress(list(tests), "tests", quiet):
         try:
-            plays.setdefault(content_hash(test), PlayPtx.of(test))
+            if (found := key(test)) not in rendered:
+                rendered[found] = render(test)
         except NotRunnable as problem:
             say(f"{test.name}: not runnable: {problem}")
-            code = max(code, REFUSED)
-    if plays:
-        _write(assembler_for(arguments.arch[0]).ptx(list(plays.values())), arguments.output, "tests.ptx")
-    return code
+            code = REFUSED
+    return list(rendered.values()), code
 
 
 def _write(text: str, output: str | None, name: str) -> None:

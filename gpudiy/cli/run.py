@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import INTERRUPTED, PATH_HELP, discard_output
@@ -29,13 +30,19 @@ examples:
   gpudiy run sb.litmus --device opencl -s 1000000
   gpudiy run tests/ --device sim:kepler -s 100000 --seed 1 -o kepler.jsonl
   gpudiy run tests/ --device cuda:0 --until observed -o log.txt --resume
+  gpudiy build tests/ --arch sm_80 -o built && gpudiy run built --device cuda:0
 
 exit code: 0 done, 1 a ~exists or forall was violated, 2 bad input, 3 a device failed, could not run any of the tests,
 or the harness was dead"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
+    parser.add_argument(
+        "paths",
+        metavar="PATH",
+        nargs="+",
+        help=f"{PATH_HELP}; or the DIR of `gpudiy build`, whose cubins are run as they are",
+    )
     parser.add_argument(
         "--device",
         "-d",
@@ -76,7 +83,8 @@ def run(arguments: Namespace) -> int:
 
     devices = list_device_names(arguments.device)
     settings = run_settings(arguments)
-    tests, bad = load(arguments.paths)
+    built = _built_folder(arguments.paths)
+    tests, bad = load(arguments.paths) if built is None else (_load_built(built), 0)
     log = open_log_of_run(arguments.output or None, arguments.format, resume=arguments.resume, report_damage=say)
     table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
@@ -85,7 +93,7 @@ def run(arguments: Namespace) -> int:
         shown = _survive_closed_output(shown)
     try:
         for device in devices:
-            code = max(code, _run_on(device, tests, settings, log, shown, arguments.quiet))
+            code = max(code, _run_on(device, tests, built, settings, log, shown, arguments.quiet))
     except KeyboardInterrupt:
         kept = f"; what was finished is in {arguments.output}" if log is not None else ""
         say(f"gpudiy: interrupted{kept}")
@@ -128,23 +136,41 @@ def load(paths: list[str]) -> tuple[list[Test], int]:
     return tests, bad
 
 
+def _built_folder(paths: list[str]) -> Path | None:
+    """The folder of `gpudiy build` that the paths name, if they name one."""
+    from gpudiy.errors import InputError
+    from gpudiy.harness.built import is_built_folder
+
+    folders = [path for path in paths if is_built_folder(path)]
+    if folders and len(paths) > 1:
+        raise InputError("what `gpudiy build` left is run alone", path=folders[0], hint="name no other PATH beside it")
+    return Path(folders[0]) if folders else None
+
+
+def _load_built(folder: Path) -> list[Test]:
+    from gpudiy.harness.built import load_built_tests
+
+    return load_built_tests(folder)
+
+
 def _run_on(
     device: str,
     tests: list[Test],
+    built: Path | None,
     settings: RunSettings,
     log: GrowingLog | None,
     shown: Callable[[Record], None],
     quiet: bool,
 ) -> int:
     from gpudiy.cli.progress import RunProgress
-    from gpudiy.devices.opening import UnknownDevice
     from gpudiy.devices.runner import Runner
     from gpudiy.devices.worker import WorkerFailure
+    from gpudiy.errors import InputError
 
     progress = RunProgress(len(tests), settings.iterations, quiet)
     codes = []
     try:
-        with Runner(device, OPENER, progress.tell) as runner:
+        with Runner(device, OPENER, progress.tell, built) as runner:
             missing = tests if log is None else log.missing(tests, runner.chip.device)
             if len(missing) < len(tests):
                 say(f"{device}: {len(tests) - len(missing):,} of {len(tests):,} tests are in the log already")
@@ -155,7 +181,7 @@ def _run_on(
                     log.add(record)
                 shown(record)
                 codes.append(_code(record))
-    except (UnknownDevice, WorkerFailure) as error:  # the other devices are still to be tried
+    except (InputError, WorkerFailure) as error:  # the other devices are still to be tried
         say(error.report("gpudiy run"))
         return error.exit_code
     return _combine_codes(codes)

@@ -1,78 +1,146 @@
-"""The cubins that tests run as on GPUs: built once for each architecture, with what optcheck said of each test."""
+"""The cubins that tests run as on GPUs: built when they are needed, or those that `gpudiy build` left in a folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
 
 from gpudiy.devices.device import DeviceError
-from gpudiy.errors import MissingTool, ToolFailure
-from gpudiy.harness.build import Outcome, build, toolchain_folder
-from gpudiy.harness.cache import default_folder
+from gpudiy.errors import InputError, MissingTool
+from gpudiy.harness.build import BuildFailure, build, toolchain_folder
+from gpudiy.harness.built import BuiltTest, read_index
+from gpudiy.harness.cache import cubin_name, default_folder
 from gpudiy.harness.module import assembler_for
-from gpudiy.harness.source import play_name
-from gpudiy.litmus import Test, print_test
-from gpudiy.litmus.reader import Piece
+from gpudiy.harness.nvrtc import CompileError
+from gpudiy.harness.source import play_name, templates_hash
+from gpudiy.litmus import Test, read_test
 from gpudiy.logs.record import Ending
 
 
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """A test in a cubin, `number` among the tests there; `key` names the cubin. `optcheck` is the verdict on it."""
+class Binaries(Protocol):
+    """Where a device finds the binary of a test."""
 
-    cubin: bytes
-    key: str
-    number: int
-    constants: tuple[int, ...]
-    optcheck: str
-    optcheck_text: str
+    def toolkit(self, architecture: str) -> str:
+        """The tools that binaries for the architecture are built with; empty where there are none."""
+        ...
+
+    def prepare(self, tests: Sequence[Test], architecture: str) -> None:
+        """Make binaries of the tests, all at once, since that is cheaper."""
+        ...
+
+    def find(self, test: Test, architecture: str) -> BuiltTest:
+        """The binary of a test; raises `DeviceError` if there is none that still is the test."""
+        ...
+
+    def cubin(self, built: BuiltTest) -> bytes:
+        """The cubin that holds the binary."""
+        ...
 
 
-class Binaries:
-    """What has been built, or cannot be: a test that does not build is no obstacle to the others."""
+class FreshBinaries:
+    """Binaries that are built when they are needed, or found in the cache."""
 
     def __init__(self) -> None:
-        self._built: dict[tuple[str, str], Binary | DeviceError] = {}
+        self._built: dict[tuple[str, str], BuiltTest | DeviceError] = {}
         self._cubins: dict[str, bytes] = {}
 
     def toolkit(self, architecture: str) -> str:
-        """The tools that build for the architecture; empty where there are none."""
         try:
             return assembler_for(architecture).version
         except MissingTool:
             return ""
 
-    def build(self, tests: Sequence[Test], architecture: str) -> None:
-        """Build those of the tests that are not built yet, or find them in the cache."""
-        missing = {play_name(test): test for test in tests if (play_name(test), architecture) not in self._built}
+    def prepare(self, tests: Sequence[Test], architecture: str) -> None:
+        names = {play_name(test): test for test in tests}
+        missing = [test for name, test in names.items() if (name, architecture) not in self._built]
         if not missing:
             return
-        names = {Piece(print_test(test), test.name): name for name, test in missing.items()}
         try:
-            for outcome in build(list(names), architecture, default_folder(), jobs=1):
-                self._built[names[outcome.piece], architecture] = self._binary(outcome, architecture)
-        except ToolFailure as problem:
+            for test, built in build(missing, architecture, default_folder(), jobs=1):
+                if isinstance(built, BuildFailure):
+                    self._built[play_name(test), architecture] = DeviceError(built.message, Ending.BUILD_FAILED)
+                else:
+                    self._built[play_name(test), architecture] = built
+        except (MissingTool, CompileError) as problem:
             raise DeviceError(str(problem), Ending.BUILD_FAILED) from None
 
-    def of(self, test: Test, architecture: str) -> Binary:
-        """The binary of a test; raises `DeviceError` if there is none that still is the test."""
-        self.build([test], architecture)
+    def find(self, test: Test, architecture: str) -> BuiltTest:
+        self.prepare([test], architecture)
         found = self._built[play_name(test), architecture]
         if isinstance(found, DeviceError):
             raise found
-        return found
+        return expect_unchanged(found)
 
-    def _binary(self, outcome: Outcome, architecture: str) -> Binary | DeviceError:
-        entry = outcome.entry
-        if entry is None:
-            return DeviceError(outcome.problem, Ending.BUILD_FAILED)
-        if entry.obstacle:
-            return DeviceError(entry.obstacle, Ending.NOT_RUNNABLE)
-        if entry.refusal:
-            said = f": {entry.explanation}" if entry.explanation else ""
-            return DeviceError(f"{entry.refusal}{said}", Ending.REFUSED)
-        if entry.object not in self._cubins:
-            path = toolchain_folder(default_folder(), architecture) / f"{entry.object}.cubin"
-            self._cubins[entry.object] = path.read_bytes()
-        cubin = self._cubins[entry.object]
-        return Binary(cubin, entry.object, entry.number, entry.constants, entry.verdict, entry.explanation)
+    def cubin(self, built: BuiltTest) -> bytes:
+        assert built.file is not None
+        if built.file not in self._cubins:
+            path = toolchain_folder(default_folder(), built.arch) / built.file
+            self._cubins[built.file] = path.read_bytes()
+        return self._cubins[built.file]
+
+
+class FolderBinaries:
+    """Exactly the checked binaries of a folder that `gpudiy build` left; nothing is built."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._built: dict[tuple[str, str], BuiltTest] = {}
+        self._cubins: dict[str, bytes] = {}
+        for built in read_index(folder):
+            if built.harness != templates_hash():
+                message = "these tests were built by another version of gpudiy, whose harness this one cannot launch"
+                raise InputError(message, path=str(folder), hint="build them again")
+            self._built[play_name(read_test(built.litmus)), built.arch] = built
+
+    def expect(self, architecture: str) -> None:
+        """Raise `InputError` unless there are cubins for the architecture, and none of them was changed."""
+        there = sorted({built.arch for built in self._built.values()})
+        if architecture not in there:
+            message = f"there are no cubins for {architecture} here, only for {', '.join(there) or 'nothing'}"
+            hint = f"build the tests with --arch {architecture}"
+            raise InputError(message, path=str(self.folder), hint=hint)
+        for file in {built.file for built in self._built.values() if built.file and built.arch == architecture}:
+            self._cubins[file] = self._read(file)
+
+    def toolkit(self, architecture: str) -> str:
+        return next((built.toolkit for built in self._built.values() if built.arch == architecture), "")
+
+    def prepare(self, tests: Sequence[Test], architecture: str) -> None:
+        pass
+
+    def find(self, test: Test, architecture: str) -> BuiltTest:
+        built = self._built.get((play_name(test), architecture))
+        if built is None:
+            raise DeviceError(f"{self.folder} has no binary of it for {architecture}", Ending.BUILD_FAILED)
+        return expect_unchanged(built)
+
+    def cubin(self, built: BuiltTest) -> bytes:
+        assert built.file is not None
+        if built.file not in self._cubins:
+            try:
+                self._cubins[built.file] = self._read(built.file)
+            except InputError as problem:
+                raise DeviceError(problem.message, Ending.BUILD_FAILED) from None
+        return self._cubins[built.file]
+
+    def _read(self, file: str) -> bytes:
+        path = self.folder / file
+        try:
+            cubin = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"this cubin cannot be read: {error.strerror}", path=str(path)) from None
+        if cubin_name(cubin) != file:
+            message = "this cubin was changed since it was built and checked"
+            raise InputError(message, path=str(path), hint="build it again")
+        return cubin
+
+
+def expect_unchanged(built: BuiltTest) -> BuiltTest:
+    """The same; raises `DeviceError` if there is no code, or code that optcheck refuses."""
+    if not built.runnable:
+        raise DeviceError(built.reason, Ending.NOT_RUNNABLE)
+    if built.reason:
+        said = f": {built.optcheck_text}" if built.optcheck_text else ""
+        raise DeviceError(f"{built.reason}{said}", Ending.REFUSED)
+    return built

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
-from gpudiy.devices.cuda_binaries import Binaries, Binary
+from gpudiy.devices.cuda_binaries import Binaries, FolderBinaries, FreshBinaries
 from gpudiy.devices.cuda_driver import driver_errors
 from gpudiy.devices.cuda_gpu import Gpu, Kernel, driver_version
 from gpudiy.devices.cuda_launch import Buffers, Kernels, launch
 from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, resident_groups
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.measuring import Launcher, measure
+from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.geometry import Impossible, Limits, Plan, buffer_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import Counted, decode
 from gpudiy.harness.incantation import Incantation
@@ -37,7 +39,7 @@ class CudaDevice:
         self._home = self._gpus[0]
         self._joined: set[int] = {ordinal}
         self._buffers = Buffers(self._home)
-        self._binaries = Binaries()
+        self._binaries: Binaries = FreshBinaries()
         with self._home.entered():  # a GPU that does not even give a context is not there
             self._free_bytes = self._home.free_bytes()
 
@@ -68,8 +70,15 @@ class CudaDevice:
             return str(reason)
         return None
 
+    def use_built(self, folder: str) -> Chip:
+        """Run the binaries of a folder that `gpudiy build` left, and no others; raises `InputError` if it cannot."""
+        binaries = FolderBinaries(Path(folder))
+        binaries.expect(self._home.architecture)
+        self._binaries = binaries
+        return self.chip
+
     def prepare(self, tests: Sequence[Test]) -> None:
-        self._binaries.build(tests, self._home.architecture)
+        self._binaries.prepare(tests, self._home.architecture)
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
         shape = shape_of(test)
@@ -79,7 +88,7 @@ class CudaDevice:
             except Impossible as reason:
                 raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
             self._join(gpus)
-            binary = self._binaries.of(test, self._home.architecture)
+            binary = self._binaries.find(test, self._home.architecture)
             kernels = self._kernels(test, shape, gpus)
 
             def planned(left: int) -> Plan:
@@ -124,12 +133,17 @@ class CudaDevice:
         parts: list[Kernel] = []
         numbers: list[int] = []
         for gpu in gpus:
-            binary = self._binaries.of(test, gpu.architecture)
-            parts.append(_loaded(gpu, binary, kernel_name(shape.ctas), shape.ctas))
+            binary = self._binaries.find(test, gpu.architecture)
+            parts.append(self._load(gpu, binary, kernel_name(shape.ctas), shape.ctas))
             numbers.append(binary.number)
-        home = self._binaries.of(test, self._home.architecture)
-        helpers = (_loaded(self._home, home, name, 1) for name in ("reset", "reduce"))
+        home = self._binaries.find(test, self._home.architecture)
+        helpers = (self._load(self._home, home, name, 1) for name in ("reset", "reduce"))
         return Kernels(tuple(parts), tuple(numbers), *helpers)
+
+    def _load(self, gpu: Gpu, binary: BuiltTest, name: str, cluster_groups: int) -> Kernel:
+        assert binary.file is not None
+        with gpu.entered():
+            return gpu.kernel(self._binaries.cubin(binary), binary.file, name, cluster_groups)
 
     def _plan(
         self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel], iterations: int
@@ -185,8 +199,3 @@ def _reachable(driver: ModuleType, ordinal: int) -> list[Gpu]:
             if first.handle.can_access_peer(other.handle) and other.handle.can_access_peer(first.handle):
                 gpus.append(other)
     return gpus
-
-
-def _loaded(gpu: Gpu, binary: Binary, name: str, cluster_groups: int) -> Kernel:
-    with gpu.entered():
-        return gpu.kernel(binary.cubin, binary.key, name, cluster_groups)

@@ -55,7 +55,8 @@ class Device(Protocol):
     """A device is opened in the process that uses it and never leaves it.
 
     A device whose driver puts work off until the first launch may also have `warm_up(test)`, which has it done without
-    running anything of the test, and `close()`.
+    running anything of the test, and `close()`. One that loads binaries may have `use_built(folder)`, which has it run
+    those that `gpudiy build` left, and no others; it gives the `Chip` again, or raises `InputError`.
     """
 
     @property

@@ -10,14 +10,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
 from gpudiy.devices.device import Chip
-from gpudiy.devices.opening import UnknownDevice
 from gpudiy.devices.settings import RunSettings, derived_seed
 from gpudiy.devices.tally import Tally
 from gpudiy.devices.worker import OPENER, Worker, WorkerFailure
+from gpudiy.errors import InputError
 from gpudiy.litmus import Test, content_hash
 from gpudiy.logs.record import Ending, Record
 
@@ -61,11 +62,17 @@ class UnwatchedRun:
 
 
 class Runner:
-    """A device and the process it lives in. Use it in a `with` block, or `close` it."""
+    """A device and the process it lives in. Use it in a `with` block, or `close` it.
 
-    def __init__(self, device: str, opener: str = OPENER, teller: Teller | None = None) -> None:
+    `built` is a folder that `gpudiy build` left: a device that loads binaries runs these, and no others.
+    """
+
+    def __init__(
+        self, device: str, opener: str = OPENER, teller: Teller | None = None, built: Path | None = None
+    ) -> None:
         self._worker = Worker(device, opener)
         self._teller = teller
+        self._built = built
         self._chip = Chip(device, "")
         self._prepared: set[str] = set()
         self._suspects: set[str] = set()  # tests that could not be built together
@@ -92,11 +99,24 @@ class Runner:
         return self._chip
 
     def open(self) -> Chip:
-        """The device, opened; raises `UnknownDevice` when it is not there, `WorkerFailure` when it does not open."""
+        """The device, opened; raises `WorkerFailure` when it does not open.
+
+        Raises `InputError` when there is no such device, or it cannot run what was built.
+        """
         if not self._worker.alive:
             self._prepared.clear()
             self._chip = self._worker.start()
+            if self._built is not None:
+                self._use_built(self._built)
         return self._chip
+
+    def _use_built(self, folder: Path) -> None:
+        try:
+            chip = self._worker.ask("use_built", str(folder), limit=BUILD_LIMIT)
+        except (InputError, WorkerFailure):
+            self._worker.kill()
+            raise
+        self._chip = chip or self._chip
 
     def close(self) -> None:
         self._worker.close()
@@ -141,7 +161,7 @@ class Runner:
             raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back in {MOST_PROBES} attempts")
         try:
             self.open()
-        except (WorkerFailure, UnknownDevice) as failure:
+        except (WorkerFailure, InputError) as failure:
             self._failed_probes += 1
             raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back: {failure.args[0]}") from None
         self._failed_probes = 0

@@ -13,8 +13,7 @@ from multiprocessing.connection import Connection
 from typing import IO, Any
 
 from gpudiy.devices.device import Chip
-from gpudiy.devices.opening import UnknownDevice
-from gpudiy.errors import DeviceFailure
+from gpudiy.errors import DeviceFailure, InputError
 from gpudiy.logs.record import Ending
 
 OPENER = "gpudiy.devices.opening:open_device"
@@ -67,7 +66,7 @@ class Worker:
             )
         try:
             chip = self._answer(limit)
-        except (WorkerFailure, UnknownDevice):
+        except (WorkerFailure, InputError):
             self.kill()
             raise
         assert isinstance(chip, Chip)
@@ -107,8 +106,8 @@ class Worker:
         except KeyboardInterrupt:
             self.kill()  # half an answer may be under way: nobody can talk to this process any more
             raise
-        if kind == "unknown":
-            raise UnknownDevice(str(value), hint=str(more[0]) or None)
+        if kind == "input":
+            raise value
         if kind == "failed":
             raise WorkerFailure(Ending(value), str(more[0]), alive=True)
         return value

@@ -12,11 +12,11 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gpudiy.devices.device import Device, DeviceError
-from gpudiy.devices.opening import UnknownDevice
+from gpudiy.errors import InputError
 from gpudiy.logs.record import Ending
 
 LOOK_AT_PARENT = 2.0  # seconds
-OPTIONAL = ("warm_up",)  # methods that not every device has
+OPTIONAL = ("warm_up", "use_built")  # methods that not every device has
 
 
 def main() -> int:
@@ -45,13 +45,13 @@ def serve(connection: Connection[Any, Any], device: Device) -> None:
         connection.send(("done", value) if answer[0] == "done" else answer)
 
 
-def _answered(work: Any) -> tuple[tuple[str, ...], Any]:
+def _answered(work: Any) -> tuple[tuple[Any, ...], Any]:
     try:
         return ("done",), work()
     except DeviceError as error:
         return ("failed", str(error.ending), str(error)), None
-    except UnknownDevice as error:
-        return ("unknown", error.message, error.hint or ""), None
+    except InputError as error:
+        return ("input", error), None
     except MemoryError as error:
         return ("failed", str(Ending.OUT_OF_MEMORY), str(error) or "the memory of the host is used up"), None
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Many tests to checked cubins: batches, worker processes, the cache. What one test does wrong is its own affair."""
+"""Many tests to checked cubins: batches, worker processes, the cache. A test that fails does not stop the others."""
 
 from __future__ import annotations
 
@@ -12,28 +12,47 @@ from functools import cache
 from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
-from gpudiy.harness.cache import Cache, Entry
+from gpudiy.errors import GpudiyError
+from gpudiy.harness.built import BuiltTest
+from gpudiy.harness.cache import BuildCache
 from gpudiy.harness.checking import check_cubin, checker_version
 from gpudiy.harness.module import PlayPtx, Rejected, RejectedPlays, assembler_for
 from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import NotRunnable, play_name, templates_hash
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
-from gpudiy.litmus.reader import Piece
+from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
+from optcheck.verdict import Verdict
 
 BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests of a module: the more, the more share their code
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one test: an entry, or what is wrong with it."""
+class BuildFailure(GpudiyError):
+    """A test that could not be built: a tool failed or, where it is `rejected`, an instruction of the test is wrong."""
 
-    piece: Piece
-    entry: Entry | None = None
-    problem: str = ""
-    bad_input: bool = False  # the problem is the test's, not a tool's
+    def __init__(
+        self, message: str, rejected: bool = False, thread: int | None = None, index: int | None = None
+    ) -> None:
+        super().__init__(message, rejected, thread, index)
+        self.message = message
+        self.rejected = rejected
+        self.thread = thread
+        self.index = index
+
+    def __str__(self) -> str:
+        return self.message
+
+
+BuildResult = tuple[Test, BuiltTest | BuildFailure]
+
+
+class _Source(NamedTuple):
+    """A test and its text, under which the cache knows it."""
+
+    litmus: str
+    test: Test
 
 
 def toolchain_folder(folder: Path, architecture: str) -> Path:
@@ -42,20 +61,20 @@ def toolchain_folder(folder: Path, architecture: str) -> Path:
     return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
 
 
-def build(pieces: Sequence[Piece], architecture: str, folder: Path, jobs: int = 2) -> Iterator[Outcome]:
-    """Build the tests for an architecture; outcomes come as they are ready, those in the cache first.
+def build(tests: Iterable[Test], architecture: str, folder: Path, jobs: int = 2) -> Iterator[BuildResult]:
+    """Build the tests for an architecture; results come as they are ready, those in the cache first.
 
-    Tests with the same text are one test.
+    Equal tests are built once and have one result.
     """
     store = toolchain_folder(folder, architecture)
-    known = Cache(store)
+    known = BuildCache(store)
     missing = []
-    for source, piece in {source_hash(piece): piece for piece in pieces}.items():
-        entry = known.find(source)
-        if entry is not None:
-            yield Outcome(piece, entry)
+    for litmus, test in {print_test(test): test for test in tests}.items():
+        built = known.find(litmus)
+        if built is not None:
+            yield test, built
         else:
-            missing.append(piece)
+            missing.append(_Source(litmus, test))
     size = max(1, min(BATCH, -(-len(missing) // max(1, jobs))))
     batches = [missing[at : at + size] for at in range(0, len(missing), size)]
     if len(batches) <= 1 or jobs == 1:
@@ -65,33 +84,27 @@ def build(pieces: Sequence[Piece], architecture: str, folder: Path, jobs: int = 
     yield from _in_processes(batches, architecture, store, jobs)
 
 
-def build_batch(batch: Sequence[Piece], architecture: str, store: Path) -> list[Outcome]:
+def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> list[BuildResult]:
     """Build one module of these tests and keep it in the cache."""
     assembler_for(architecture).folder = store
-    outcomes: list[Outcome] = []
-    entries: list[Entry] = []
+    built: list[BuiltTest] = []
     meant: dict[str, _Meant] = {}
-    for piece in batch:
-        test = piece.read()
-        if isinstance(test, LitmusError):
-            outcomes.append(Outcome(piece, problem=str(test), bad_input=True))
-            continue
-        name = play_name(test)
+    for source in batch:
+        name = play_name(source.test)
         if name in meant:
-            meant[name].tests.append((piece, test))
+            meant[name].sources.append(source)
             continue
         try:
-            meant[name] = _Meant(PlayPtx.of(test), [(piece, test)])
+            meant[name] = _Meant(PlayPtx.of(source.test), [source])
         except NotRunnable as problem:
-            entries.append(
-                Entry(source_hash(piece), test.name, content_hash(test), architecture, obstacle=str(problem))
-            )
-    cubin = _compiled(meant, architecture, outcomes)
+            built.append(_built(source, architecture, reason=str(problem)))
+    results: list[BuildResult] = []
+    cubin = _compiled(meant, architecture, results)
     if cubin:
-        entries += _checked(cubin, meant, architecture)
-    kept = {entry.source: entry for entry in _cache(store).store(cubin, entries)} if entries else {}
-    outcomes += (Outcome(piece, kept[found]) for piece in batch if (found := source_hash(piece)) in kept)
-    return outcomes
+        built += _checked(cubin, meant, architecture)
+    kept = {one.litmus: one for one in _cache(store).store(cubin, built)} if built else {}
+    results += ((source.test, kept[source.litmus]) for source in batch if source.litmus in kept)
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,34 +112,59 @@ class _Meant:
     """What a test means as code, with its results in their order, and the tests that mean it: names may differ."""
 
     play: PlayPtx
-    tests: list[tuple[Piece, Test]]
+    sources: list[_Source]
 
 
-def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[Entry]:
-    """The tests of a cubin, with the verdicts on them."""
+def _built(
+    source: _Source,
+    architecture: str,
+    *,
+    number: int = 0,
+    function: str = "",
+    constants: tuple[int, ...] = (),
+    optcheck: str = "",
+    optcheck_text: str = "",
+    reason: str = "",
+    stress: str = "",
+) -> BuiltTest:
+    return BuiltTest(
+        test=source.test.name,
+        hash=content_hash(source.test),
+        arch=architecture,
+        number=number,
+        function=function,
+        constants=constants,
+        optcheck=optcheck,
+        optcheck_text=optcheck_text,
+        reason=reason,
+        stress=stress,
+        litmus=source.litmus,
+        toolkit=assembler_for(architecture).version,
+        harness=templates_hash(),
+    )
+
+
+def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[BuiltTest]:
+    """The tests of a cubin, with what optcheck found; it refuses code that is not the test that was asked for."""
     found = check_cubin(cubin, [one.play for one in meant.values()], architecture)
-    for number, (one, verdict) in enumerate(zip(meant.values(), found.verdicts, strict=True)):
-        for piece, test in one.tests:
-            yield Entry(
-                source_hash(piece),
-                test.name,
-                content_hash(test),
+    for number, (one, (verdict, text)) in enumerate(zip(meant.values(), found.verdicts, strict=True)):
+        stressed = f"stress: {found.stress}" if found.stress else ""
+        for source in one.sources:
+            yield _built(
+                source,
                 architecture,
-                play=one.play.name,
                 number=number,
+                function=one.play.name,
                 constants=one.play.constants,
-                verdict=verdict[0],
-                explanation=verdict[1],
+                optcheck=verdict,
+                optcheck_text=text,
+                reason=stressed if verdict == Verdict.UNCHANGED else f"optcheck: {verdict}",
                 stress=found.stress,
             )
 
 
-def source_hash(piece: Piece) -> str:
-    return sha256(piece.text.encode()).hexdigest()[:32]
-
-
-def _compiled(meant: dict[str, _Meant], architecture: str, outcomes: list[Outcome]) -> bytes:
-    """The cubin of the tests; those that the compiler rejects are taken out and told."""
+def _compiled(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> bytes:
+    """The cubin of the tests; those that the compiler rejects are taken out and reported."""
     while meant:
         try:
             return assembler_for(architecture).compile([one.play for one in meant.values()])
@@ -135,51 +173,47 @@ def _compiled(meant: dict[str, _Meant], architecture: str, outcomes: list[Outcom
                 rejected = error.rejected.get(one.play.name)
                 if rejected is not None:
                     del meant[meaning]
-                    outcomes += (
-                        Outcome(piece, problem=str(located(piece, test, rejected)), bad_input=True)
-                        for piece, test in one.tests
-                    )
+                    results += ((source.test, _rejection(source.test, rejected)) for source in one.sources)
         except CompileError as error:
             if len(meant) == 1:
-                outcomes += _failed(meant.popitem()[1], error.log)
+                results += _failures(meant.popitem()[1], error.log)
             else:
-                _without_culprits(meant, architecture, outcomes)
+                _remove_culprits(meant, architecture, results)
     return b""
 
 
-def _without_culprits(meant: dict[str, _Meant], architecture: str, outcomes: list[Outcome]) -> None:
+def _remove_culprits(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> None:
     """Take out every test that does not compile on its own; one at least there is, or all of them go."""
     before = len(meant)
     for meaning, one in list(meant.items()):
         alone = {meaning: one}
-        _compiled(alone, architecture, outcomes)
+        _compiled(alone, architecture, results)
         if not alone:
             del meant[meaning]
     if len(meant) == before:
         for one in meant.values():
-            outcomes += _failed(one, "does not compile with others")
+            results += _failures(one, "does not compile with others")
         meant.clear()
 
 
-def _failed(one: _Meant, why: str) -> list[Outcome]:
-    return [Outcome(piece, problem=f"{piece.path}: error: {test.name}: {why}") for piece, test in one.tests]
+def _failures(one: _Meant, why: str) -> list[BuildResult]:
+    return [(source.test, BuildFailure(f"{source.test.name}: {why}")) for source in one.sources]
 
 
-def located(piece: Piece, test: Test, rejected: Rejected) -> LitmusError:
-    """The compiler's message with the place of the instruction it means."""
+def _rejection(test: Test, rejected: Rejected) -> BuildFailure:
+    """The compiler's message with the instruction it means."""
     message = f"{test.name}: the compiler rejects this: {rejected.message}"
-    place = (
-        SourcePlace("test") if rejected.index is None else SourcePlace("instruction", (rejected.thread, rejected.index))
-    )
-    return piece.objected(InvalidTest(message, place))
+    return BuildFailure(message, True, rejected.thread, rejected.index)
 
 
-def _in_processes(batches: Iterable[Sequence[Piece]], architecture: str, store: Path, jobs: int) -> Iterator[Outcome]:
+def _in_processes(
+    batches: Iterable[Sequence[_Source]], architecture: str, store: Path, jobs: int
+) -> Iterator[BuildResult]:
     """Batches in worker processes, which leave interrupts to this one; what is finished is in the cache."""
     context = get_context("forkserver")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
     try:
-        running: dict[Future[list[Outcome]], Sequence[Piece]] = {
+        running: dict[Future[list[BuildResult]], Sequence[_Source]] = {
             pool.submit(build_batch, batch, architecture, store): batch for batch in batches
         }
         while running:
@@ -189,7 +223,8 @@ def _in_processes(batches: Iterable[Sequence[Piece]], architecture: str, store: 
                 try:
                     yield from future.result()
                 except BrokenProcessPool:
-                    yield from (Outcome(piece, problem=f"{piece.path}: error: the compiler crashed") for piece in batch)
+                    crashed = BuildFailure("the compiler crashed")
+                    yield from ((source.test, crashed) for source in batch)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -199,8 +234,5 @@ def _ignore_interrupts() -> None:
 
 
 @cache
-def _cache(store: Path) -> Cache:
-    return Cache(store)
-
-
-__all__ = ["BATCH", "Outcome", "build", "build_batch", "located", "source_hash", "toolchain_folder"]
+def _cache(store: Path) -> BuildCache:
+    return BuildCache(store)

@@ -1,71 +1,98 @@
-"""The folder that `gpudiy build` leaves: cubins, and an index that tells which test is where."""
+"""`BuiltTest`: what is known of a test that was built. The folder that `gpudiy build` leaves: cubins, and an index."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gpudiy.files import write_whole
-from gpudiy.harness.cache import Entry
+from gpudiy.errors import InputError
+from gpudiy.files import read_text, write_whole
+from gpudiy.litmus.reader import read_test
+from gpudiy.litmus.test import Test
 
 INDEX = "index.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
-    """A test in a built folder; without a `file` it was refused, or cannot be run, as `reason` says.
+class BuiltTest:
+    """A test that was built: where its code is, what the host must know to launch it, and what optcheck found.
 
-    A device loads the cubin `file` and launches its kernel `run` with the number of the test.
+    A device loads the cubin `file` and launches its kernel `run` with the number of the test. A test with a `reason` is
+    not run: it has no code (then `optcheck` is empty too), or its code is not the test that was asked for.
     """
 
-    test: str
-    hash: str
+    test: str  # its name
+    hash: str  # of its content
     arch: str
-    file: str | None
-    kernel: str
-    number: int
-    function: str
-    constants: tuple[int, ...]
-    optcheck: str
-    optcheck_text: str
+    file: str | None = None  # a cubin, named by the hash of its bytes
+    kernel: str = "run"
+    number: int = 0  # of the test in the cubin
+    function: str = ""
+    constants: tuple[int, ...] = ()
+    optcheck: str = ""
+    optcheck_text: str = ""
     reason: str = ""
     stress: str = ""  # what is wrong with the stress of the harness, if something is
+    litmus: str = ""  # the test itself
+    toolkit: str = ""  # what it was built with
+    harness: str = ""  # the version of the templates: a host of another version cannot launch it
+
+    @property
+    def runnable(self) -> bool:
+        """Whether there is code for the test at all."""
+        return bool(self.optcheck)
+
+    def handed_on(self, keep_optimised: bool) -> BuiltTest:
+        """What the index says of the test: one with a reason names no file, unless changed tests are to be kept."""
+        if self.reason and not (keep_optimised and self.runnable):
+            return replace(self, file=None)
+        return replace(self, reason="")
 
 
-def handed_on(entry: Entry, keep_optimised: bool) -> Built:
-    """What the index says of a test; one that optcheck does not find unchanged is refused unless told otherwise."""
-    reason = entry.obstacle or ("" if keep_optimised else entry.refusal)
-    return Built(
-        entry.test,
-        entry.hash,
-        entry.architecture,
-        None if reason else f"{entry.object}.cubin",
-        "run",
-        entry.number,
-        entry.play,
-        entry.constants,
-        entry.verdict,
-        entry.explanation,
-        reason,
-        entry.stress,
-    )
+def print_built(tests: Iterable[BuiltTest]) -> str:
+    """One line of JSON per test."""
+    return "".join(json.dumps({name: getattr(built, name) for name in BuiltTest.__slots__}) + "\n" for built in tests)
 
 
-def write_index(folder: Path, entries: Iterable[Built]) -> None:
-    """Appears whole; the order is that of names, so that two builds of the same tests agree."""
-    ordered = sorted(entries, key=lambda built: (built.test, built.arch, built.hash))
-    lines = "".join(json.dumps({name: getattr(built, name) for name in Built.__slots__}) + "\n" for built in ordered)
-    write_whole(folder / INDEX, lines)
+def read_built(line: str) -> BuiltTest:
+    """The test of a line; raises ValueError, TypeError or KeyError for a line that `print_built` does not print."""
+    fields = json.loads(line)
+    return BuiltTest(**{**fields, "constants": tuple(fields["constants"])})
 
 
-def read_index(folder: Path) -> Iterator[Built]:
-    """The tests of a built folder; raises ValueError with the line that cannot be read."""
+def write_built_folder(folder: Path, tests: Sequence[BuiltTest], cubins: Mapping[str, Path]) -> None:
+    """Copy the cubins of the tests from the folder of their architecture, then write the index.
+
+    The order of the index is that of names, so that two builds of the same tests agree.
+    """
+    for architecture, file in sorted({(built.arch, built.file) for built in tests if built.file}):
+        if not (folder / file).exists():
+            write_whole(folder / file, (cubins[architecture] / file).read_bytes())
+    ordered = sorted(tests, key=lambda built: (built.test, built.arch, built.hash))
+    write_whole(folder / INDEX, print_built(ordered))
+
+
+def read_index(folder: Path) -> Iterator[BuiltTest]:
+    """The tests of a built folder; raises `InputError` with the line that cannot be read."""
     path = folder / INDEX
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         try:
-            fields = json.loads(line)
-            yield Built(**{**fields, "constants": tuple(fields["constants"])})
+            yield read_built(line)
         except (ValueError, TypeError, KeyError):
-            raise ValueError(f"{path}:{number}:1: error: this line is not one that `gpudiy build` writes") from None
+            message = "this line is not one that `gpudiy build` writes"
+            raise InputError(message, path=str(path), line=number, column=1) from None
+
+
+def is_built_folder(path: str) -> bool:
+    """Whether `gpudiy build` has left this folder."""
+    return (Path(path) / INDEX).is_file()
+
+
+def load_built_tests(folder: Path) -> list[Test]:
+    """The tests of a built folder, each once however many architectures it was built for."""
+    texts = dict.fromkeys(built.litmus for built in read_index(folder))
+    if "" in texts:
+        raise InputError("this index does not hold its tests", path=str(folder / INDEX), hint="build them again")
+    return [read_test(text, str(folder / INDEX)) for text in texts]

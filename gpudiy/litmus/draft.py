@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import (
@@ -39,9 +38,6 @@ ASKED = ("condition", "filter", "locations")
 NO_TYPES = RegisterTypes()
 NOTHING = Declarations((), (), (), {}, False)
 
-# What somebody else found wrong with the test at hand, to be told with its place in the text.
-OBJECTION: ContextVar[InvalidTest | None] = ContextVar("OBJECTION", default=None)
-
 
 @dataclass(slots=True)
 class Draft:
@@ -69,8 +65,8 @@ class Draft:
         self.scope_tree = self.sections.scope_tree or self.scope_tree
         self.memory_map = self.sections.memory_map or self.memory_map
 
-    def finish(self, parse_cell: CellParser, *, declared: bool, lenient_map: bool = False) -> Test:
-        """The test. Registers must be declared where any is (`declared`); else their types are inferred."""
+    def finish(self, parse_cell: CellParser, *, declared: bool, lenient_map: bool = False) -> SourcedTest:
+        """The test and its text. Registers must be declared where any is (`declared`), else types are inferred."""
         assert self.scope_tree is not None and self.memory_map is not None
         variables = frozenset(self.memory_map.names)
         inferred: list[RegisterDeclaration] = []
@@ -103,14 +99,14 @@ class Draft:
             locations=locations,
         )
         try:
-            built: Test = build(memory_map=self.memory_map)
-            if (objection := OBJECTION.get()) is not None:
-                raise objection
-            return built
+            return self._sourced(build(memory_map=self.memory_map), places)
         except InvalidTest as invalid:
             if lenient_map and (test := self._symbolic(build)) is not None:
-                return test
+                return self._sourced(test, places)
             raise self._located(invalid, places) from None
+
+    def _sourced(self, test: Test, places: list[list[Piece]]) -> SourcedTest:
+        return SourcedTest(test, self.source, tuple(tuple(place.offset for place in thread) for thread in places))
 
     def _inferred(
         self, cells: list[TextPiece], parse_cell: CellParser, known: dict[str, ScalarType], variables: frozenset[str]
@@ -194,6 +190,19 @@ class Draft:
         return (
             TextPiece(declared[-1].text, self.declarations_at + declared[-1].offset) if declared else TextPiece("", 0)
         )
+
+
+class SourcedTest(NamedTuple):
+    """A test and the text that it was read from: a problem that is found later can still be shown where it is."""
+
+    test: Test
+    source: SourceText
+    offsets: tuple[tuple[int, ...], ...]  # where the instructions of each thread are in the text
+
+    def error_at(self, message: str, thread: int | None = None, index: int | None = None) -> LitmusError:
+        """A problem with the test, or with one of its instructions, with file, line and column."""
+        offset = 0 if thread is None or index is None else self.offsets[thread][index]
+        return self.source.error(message, offset)
 
 
 def _written(token: str, part: str) -> re.Pattern[str]:

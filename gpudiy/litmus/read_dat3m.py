@@ -9,7 +9,7 @@ from itertools import count
 from gpudiy.errors import near_name
 from gpudiy.litmus.access import Proxy
 from gpudiy.litmus.condition import AddressOf
-from gpudiy.litmus.draft import CellParser, Draft
+from gpudiy.litmus.draft import CellParser, Draft, SourcedTest
 from gpudiy.litmus.grammar import (
     RawDeclaration,
     RawInstruction,
@@ -26,7 +26,6 @@ from gpudiy.litmus.read_gpu_ptx import STRING, split_texts, unquoted
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.sections import TOO_EARLY, read_conditions
 from gpudiy.litmus.source_text import SourceText
-from gpudiy.litmus.test import Test
 
 PLACED = r"P(\d{1,6})\s*@\s*cta\s+(\d{1,6})\s*,\s*gpu\s+(\d{1,6})"
 THREADS = re.compile(rf"\s*{PLACED}\s*(?:\|\s*{PLACED}\s*)*;", re.ASCII)
@@ -39,7 +38,7 @@ OPCODES = (
 )  # fmt: skip
 
 
-def read_dat3m(source: SourceText, name: str, start: int) -> Test:
+def read_dat3m(source: SourceText, name: str, start: int) -> SourcedTest:
     """The test whose text goes on at `start`, after its header."""
     text = source.text
     draft = Draft(source, name)

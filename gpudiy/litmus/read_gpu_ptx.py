@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from gpudiy.litmus.draft import Draft
+from gpudiy.litmus.draft import Draft, SourcedTest
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.grammar import RawInstruction, parse_instruction, skip_space
 from gpudiy.litmus.program import line_rows, read_columns, semicolon_rows
 from gpudiy.litmus.sections import KEYWORD, TOO_EARLY, read_sections
 from gpudiy.litmus.source_text import SourceText
-from gpudiy.litmus.test import Test
 
 STRING = re.compile(r'\s*"((?:[^"\\]|\\.)*)"', re.DOTALL)
 INFORMATION = re.compile(r"\s*([A-Z][A-Za-z]*)=([^\n]*[^\n;\s])[ \t]*(?=\n)")
@@ -23,7 +22,7 @@ BARE_SECTION = re.compile(
 )
 
 
-def read_gpu_ptx(source: SourceText, name: str, start: int) -> Test:
+def read_gpu_ptx(source: SourceText, name: str, start: int) -> SourcedTest:
     """The test whose text goes on at `start`, after its header."""
     draft = Draft(source, name)
     offset = _read_texts(draft, start)

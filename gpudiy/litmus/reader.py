@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from gpudiy.errors import near_name
-from gpudiy.litmus.draft import OBJECTION
-from gpudiy.litmus.errors import InvalidTest, LitmusError
+from gpudiy.litmus.draft import SourcedTest
+from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.read_dat3m import read_dat3m
 from gpudiy.litmus.read_gpu_ptx import read_gpu_ptx
 from gpudiy.litmus.source_text import COMMENT, SourceText
@@ -40,6 +39,12 @@ def read_tests(text: str, path: str = "<text>") -> Iterator[Test]:
 
 def read_each(text: str, path: str = "<text>") -> Iterator[Test | LitmusError]:
     """Every test of a text, or what is wrong with it; behind a fault reading goes on with the next header."""
+    for found in read_each_with_places(text, path):
+        yield found if isinstance(found, LitmusError) else found.test
+
+
+def read_each_with_places(text: str, path: str = "<text>") -> Iterator[SourcedTest | LitmusError]:
+    """The same, each test with its text, so that a problem that is found later can be shown where it is."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         _check_lines(text, path)
@@ -55,34 +60,7 @@ def read_each(text: str, path: str = "<text>") -> Iterator[Test | LitmusError]:
                 yield _attempt(piece[inner[-1] :], path, line + piece.count("\n", 0, inner[-1]))
 
 
-class Piece(NamedTuple):
-    """The text of one test, not yet read, and the line of its file on which it starts."""
-
-    text: str
-    path: str = "<text>"
-    line: int = 1
-
-    def read(self) -> Test | LitmusError:
-        """The test, or what is wrong with it."""
-        return _attempt(self.text, self.path, self.line)
-
-    def objected(self, objection: InvalidTest) -> LitmusError:
-        """What a later stage found wrong with the test, with its place in the text."""
-        token = OBJECTION.set(objection)
-        try:
-            found = self.read()
-        finally:
-            OBJECTION.reset(token)
-        return found if isinstance(found, LitmusError) else objection
-
-
-def pieces(text: str, path: str = "<text>") -> list[Piece]:
-    """The tests of a text, each on its own, for somebody else to read."""
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    return [Piece(piece, path, line) for piece, line in _split(text)]
-
-
-def _attempt(text: str, path: str, line: int) -> Test | LitmusError:
+def _attempt(text: str, path: str, line: int) -> SourcedTest | LitmusError:
     try:
         return _read(SourceText(text, path, line))
     except LitmusError as error:
@@ -144,7 +122,7 @@ def _bare(text: str) -> str:
     return COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
-def _read(source: SourceText) -> Test:
+def _read(source: SourceText) -> SourcedTest:
     if len(source.text) > LARGEST_TEST:
         raise source.error(f"a test of more than {LARGEST_TEST:,} characters", 0)
     header = HEADER.match(source.text)

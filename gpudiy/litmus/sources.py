@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from gpudiy.litmus.draft import SourcedTest
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.reader import Piece, decode, pieces, read_each, read_tests
+from gpudiy.litmus.reader import decode, read_each_with_places, read_tests
 from gpudiy.litmus.test import Test
 
 SUFFIX = ".litmus"
@@ -29,17 +30,18 @@ def load_tests(source: str) -> Iterator[Test]:
 
 def load_each(source: str) -> Iterator[Test | LitmusError]:
     """Every test of one file or of standard input, or what is wrong with it."""
+    for found in load_each_with_places(source):
+        yield found if isinstance(found, LitmusError) else found.test
+
+
+def load_each_with_places(source: str) -> Iterator[SourcedTest | LitmusError]:
+    """The same, each test with its text, so that a problem that is found later can be shown where it is."""
     try:
         text, path = _text(source)
     except LitmusError as error:
         yield error
         return
-    yield from read_each(text, path)
-
-
-def load_pieces(source: str) -> list[Piece]:
-    """The tests of one file or of standard input, not yet read; raises `LitmusError` where there is no text."""
-    return pieces(*_text(source))
+    yield from read_each_with_places(text, path)
 
 
 def _text(source: str) -> tuple[str, str]:

@@ -251,9 +251,9 @@ def test_a_fault_is_an_ending(machine: Make, fault: str) -> None:
 def test_a_cubin_of_another_architecture_is_refused_by_name(machine: Make) -> None:
     here = machine("small80")
     patch = """
-from gpudiy.devices.cuda_binaries import Binaries
-of = Binaries.of
-Binaries.of = lambda self, test, architecture: of(self, test, "sm_90")
+from gpudiy.devices.cuda_binaries import FreshBinaries
+find = FreshBinaries.find
+FreshBinaries.find = lambda self, test, architecture: find(self, test, "sm_90")
 """
     (given,) = run(here, [sb_test()], patch=patch)
     assert given["error"] == ["build failed", "the cubin is built for sm_90, and Stand-in 80 needs sm_80"]

@@ -15,11 +15,11 @@ import pytest
 from conftest import ROOT
 
 from gpudiy.cli import main
-from gpudiy.errors import MissingTool
+from gpudiy.errors import InputError, MissingTool
 from gpudiy.harness import build as building
 from gpudiy.harness import module
 from gpudiy.harness.built import read_index
-from gpudiy.harness.cache import Cache
+from gpudiy.harness.cache import BuildCache
 from gpudiy.harness.checking import checked_stress, disassembled, only
 from gpudiy.harness.module import assembler_for
 from gpudiy.harness.source import Dialect
@@ -304,11 +304,11 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) ->
     assert not (tmp_path / "built" / "index.jsonl").exists()
     (folder,) = own_cache.iterdir()
     assert not list(folder.glob(".*"))  # nothing half written
-    kept = Cache(folder)
-    assert kept.entries and all(kept.find(source) is not None for source in kept.entries)
+    kept = BuildCache(folder)
+    assert kept.tests and all(kept.find(litmus) is not None for litmus in kept.tests)
 
 
 def test_an_index_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "index.jsonl").write_text(json.dumps({"test": "SB"}) + "\n")
-    with pytest.raises(ValueError, match=r"index\.jsonl:1:1: error: this line is not one that `gpudiy build` writes"):
+    with pytest.raises(InputError, match=r"index\.jsonl:1:1: error: this line is not one that `gpudiy build` writes"):
         list(read_index(tmp_path))

@@ -8,9 +8,9 @@ import pytest
 
 from gpudiy.errors import MissingTool
 from gpudiy.harness.build import build
+from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.module import assembler_for
 from gpudiy.litmus import content_hash, read_test
-from gpudiy.litmus.reader import Piece
 
 TEXT = """GPU_PTX {name}
 0:.reg .s32 r0;
@@ -35,13 +35,11 @@ except MissingTool as missing:
 
 
 def test_another_order_of_outcomes_is_another_play(tmp_path: Path) -> None:
-    texts = [TEXT.format(name=f"t{number}", condition=condition) for number, condition in enumerate(SPELLINGS)]
-    assert len({content_hash(read_test(text)) for text in texts}) == 1
-    outcomes = {
-        outcome.piece.text: outcome for outcome in build([Piece(text, "t") for text in texts], "sm_90", tmp_path)
-    }
-    first, other, same = (outcomes[text].entry for text in texts)
-    assert first is not None and other is not None and same is not None
-    assert first.hash == other.hash == same.hash == content_hash(read_test(texts[0]))
+    tests = [read_test(TEXT.format(name=f"t{number}", condition=found)) for number, found in enumerate(SPELLINGS)]
+    assert len(set(map(content_hash, tests))) == 1
+    results = dict(build(tests, "sm_90", tmp_path))
+    first, other, same = (results[test] for test in tests)
+    assert isinstance(first, BuiltTest) and isinstance(other, BuiltTest) and isinstance(same, BuiltTest)
+    assert first.hash == other.hash == same.hash == content_hash(tests[0])
     assert first.number == same.number != other.number
-    assert first.play == same.play != other.play
+    assert first.function == same.function != other.function

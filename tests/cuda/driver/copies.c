@@ -13,6 +13,7 @@ typedef struct {
     size_t bytes;
     unsigned value;
     bool miscount;
+    char *staged; /* what a copy from the host brings: the caller may change its memory when the call returns */
     Allocation *uses[2];
 } Copy;
 
@@ -74,6 +75,7 @@ static void copy_finished(void *data) {
     for (int i = 0; i < 2; i++)
         if (copy->uses[i])
             copy->uses[i]->pending--;
+    free(copy->staged);
     free(copy);
 }
 
@@ -109,6 +111,10 @@ static CUresult start_copy(const char *function, Copy wanted, CUdeviceptr first,
             wanted.uses[i]->pending++;
     pthread_mutex_unlock(&state_lock);
     wanted.miscount = wanted.kind == TO_HOST && fault_at("copy", NULL).kind == FAULT_MISCOUNT;
+    if (wanted.kind == TO_DEVICE) { /* as the real driver does with memory that is not pinned */
+        wanted.staged = malloc(wanted.bytes + 1);
+        wanted.from = memcpy(wanted.staged, wanted.from, wanted.bytes);
+    }
     Copy *copy = malloc(sizeof *copy);
     *copy = wanted;
     uint64_t hash = wanted.kind == TO_DEVICE ? hash_of((const unsigned char *)wanted.from, wanted.bytes) : 0;
