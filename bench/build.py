@@ -26,9 +26,9 @@ from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
 from gpudiy.harness.build import BuildResult, build
 from gpudiy.harness.built import BuiltTest
-from gpudiy.harness.checking import PLAYS, disassembled, only
+from gpudiy.harness.checking import FUNCTIONS, disassembled, only
 from gpudiy.harness.nvrtc import compiler_for
-from gpudiy.harness.source import Dialect, module_source, play_source
+from gpudiy.harness.source import Dialect, module_source, render_test
 from gpudiy.litmus import read_test
 from gpudiy.litmus.test import Test
 from optcheck.binary import read_binary
@@ -96,24 +96,24 @@ def whole_build(found: list[str], folder: Path) -> tuple[float, float]:
 def optcheck(folder: Path) -> None:
     """Of the cubins that were built, disassembled."""
     binaries = [path.read_bytes() for path in sorted(folder.glob("*/*.cubin"))]
-    listings = [only(disassembled(binary), PLAYS) for binary in binaries]
-    played = [read_binary(binary).tests for binary in binaries]
+    listings = [only(disassembled(binary), FUNCTIONS) for binary in binaries]
+    found_tests = [read_binary(binary).tests for binary in binaries]
 
     def check() -> None:
-        for listing, tests in zip(listings, played, strict=True):
+        for listing, tests in zip(listings, found_tests, strict=True):
             for _ in check_functions(read_listing(listing), tests, ARCHITECTURE):
                 pass
 
     _, cpu = timed(check)
-    functions = sum(map(len, played))
-    count = sum(len(tests) for named in played for tests in named.values())
+    functions = sum(map(len, found_tests))
+    count = sum(len(tests) for named in found_tests for tests in named.values())
     rate = count / cpu
     print(f"optcheck, one core: {count:,} tests in {functions:,} functions, {functions / cpu:,.0f} functions/s")
     print(f"  {rate:,.0f} tests/s ({rate / TARGET_OF_OPTCHECK:.2f} of the {TARGET_OF_OPTCHECK} wanted)")
 
 
 def baselines(tests: list[Test], rates: tuple[float, float]) -> None:
-    sources = [module_source([play_source(test, Dialect.CUDA)], Dialect.CUDA) for test in tests]
+    sources = [module_source([render_test(test, Dialect.CUDA)], Dialect.CUDA) for test in tests]
     compiler = compiler_for(ARCHITECTURE)
     _ratio("NVRTC", len(sources), timed(lambda: [compiler.compile(one, ARCHITECTURE) for one in sources]), rates)
     if shutil.which("nvcc") is None:

@@ -7,10 +7,11 @@ typedef unsigned char u8;
 typedef unsigned int u32;
 typedef long long s64;
 typedef unsigned long long u64;
+typedef u32 SharedAddress;  // in the window of shared memory
 
 #define KERNEL extern "C" __global__ void
 #define CLUSTER_KERNEL(groups) extern "C" __global__ void __cluster_dims__(groups, 1, 1)
-#define PLAY extern "C" __device__ __noinline__ void
+#define TEST_FUNCTION extern "C" __device__ __noinline__ void
 #define TABLE extern "C" __device__
 #define FUNCTION static __device__ __noinline__
 #define INLINE static __device__ __forceinline__
@@ -18,6 +19,9 @@ typedef unsigned long long u64;
 #define GLOBAL
 #define SHARED
 #define SHARED_PARAMETER
+#define SPECIFICATION_PARAMETER , const u64 specification  // where specification results go, or 0
+#define SPECIFICATION_ARGUMENT , specification
+#define SHARED_ADDRESS(place) ((u32)__cvta_generic_to_shared(place))
 #define NOT_UNROLLED _Pragma("unroll 1")
 #define VOLATILE_LOAD(space, type, address) (*(volatile type *)(address))
 #define VOLATILE_STORE(space, type, address, value) (*(volatile type *)(address) = (value))

@@ -14,10 +14,11 @@ typedef uint8_t u8;
 typedef uint32_t u32;
 typedef long long s64;
 typedef unsigned long long u64;
+typedef u64 SharedAddress;
 
 #define KERNEL static void
 #define CLUSTER_KERNEL(groups) KERNEL
-#define PLAY static void
+#define TEST_FUNCTION static void
 #define TABLE static
 #define FUNCTION static __attribute__((unused))
 #define INLINE static inline __attribute__((unused))
@@ -25,6 +26,9 @@ typedef unsigned long long u64;
 #define GLOBAL
 #define SHARED
 #define SHARED_PARAMETER
+#define SPECIFICATION_PARAMETER
+#define SPECIFICATION_ARGUMENT
+#define SHARED_ADDRESS(place) ((u64)(place))
 #define NOT_UNROLLED
 #define SHARED_MEMORY u64 *const shared = here.group->shared.data();
 

@@ -7,15 +7,19 @@ typedef uchar u8;
 typedef uint u32;
 typedef long s64;
 typedef ulong u64;
+typedef u64 SharedAddress;
 
 #define KERNEL __kernel void
-#define PLAY static void
+#define TEST_FUNCTION static void
 #define FUNCTION static
 #define INLINE static inline
 #define CONSTANTS __constant const
 #define GLOBAL __global
 #define SHARED __local
 #define SHARED_PARAMETER , __local u64 *shared
+#define SPECIFICATION_PARAMETER
+#define SPECIFICATION_ARGUMENT
+#define SHARED_ADDRESS(place) ((u64)(place))
 #define NOT_UNROLLED
 #define SHARED_MEMORY
 

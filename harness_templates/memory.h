@@ -39,7 +39,7 @@ INLINE u64 got_result(GLOBAL const Launch *launch, GLOBAL const u8 *results, u32
 // Shared variables live in the CTA: every round they are made anew, and what they hold at its end is a result.
 FUNCTION void begin_shared(GLOBAL const Launch *launch, SHARED u64 *shared)
 {
-    const u32 count = launch->shared_variables * launch->warp_teams * launch->lane_teams * launch->batch;
+    const u32 count = launch->shared_variables * launch->warp_groups * launch->lane_groups * launch->batch;
     for (u32 i = thread_number(); i < count; i += group_size()) {
         shared[i * launch->shared_stride] = launch->shared_initial[i % launch->shared_variables];
     }
@@ -47,18 +47,19 @@ FUNCTION void begin_shared(GLOBAL const Launch *launch, SHARED u64 *shared)
 }
 
 FUNCTION void end_shared(
-    GLOBAL const Launch *launch, SHARED u64 *shared, GLOBAL u8 *results, u32 round, u32 home, u32 first_team)
+    GLOBAL const Launch *launch, SHARED u64 *shared, GLOBAL u8 *results, u32 round, u32 home, u32 first_group)
 {
-    const u32 teams = launch->warp_teams * launch->lane_teams;
+    const u32 groups = launch->warp_groups * launch->lane_groups;
     const u32 variables = launch->shared_variables;
-    const u32 count = variables * teams * launch->batch;
+    const u32 count = variables * groups * launch->batch;
     group_barrier();
     for (u32 i = thread_number(); i < count; i += group_size()) {
         const u32 variable = i % variables;
         const u32 row = launch->shared_row[variable];  // 1 + the row of results it is shown in
         if (row != 0 && launch->shared_home[variable] == home) {
             const u32 slot = i / variables;
-            const u32 instance = (round * launch->batch + slot / teams) * launch->teams + first_team + slot % teams;
+            const u32 instance =
+                (round * launch->batch + slot / groups) * launch->instance_groups + first_group + slot % groups;
             const u64 at = ((u64)instance * launch->rows + row - 1) * (launch->wide ? 8 : 4);
             put(results + at, launch->wide, shared[i * launch->shared_stride]);
         }
@@ -76,7 +77,7 @@ KERNEL reset(PARAMETERS)
             put(locations + location_offset(launch, instance, v), launch->wide, initial_value(launch, locations, instance, v));
         }
     }
-    for (u32 i = first; i < launch->rounds * launch->teams; i += step) {
+    for (u32 i = first; i < launch->rounds * launch->instance_groups; i += step) {
         meetings[i] = 0;
     }
     for (u32 i = first; i < 2 * launch->table_slots; i += step) {

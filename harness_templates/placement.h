@@ -1,14 +1,15 @@
-// Which role a thread plays in a round: at every level of the scope tree the units (clusters, CTAs of a cluster, warps
-// of a CTA, lanes of a warp) are permuted, then dealt out so that each team gets one unit for every place it needs.
+// Which thread of the test a thread runs in a round: at every level of the scope tree the units (clusters, CTAs of a
+// cluster, warps of a CTA, lanes of a warp) are permuted, then dealt out so that each instance group gets one unit for
+// every place it needs. README.md has a drawing.
 
 #define NOBODY 0xffffffffu
 
 typedef struct {
-    u32 role;    // the thread of the test that is played, or NOBODY
-    u32 team;    // runs the instances team, team + teams, ... of the round
-    u32 nearby;  // the number of the team among those whose threads stand in this CTA
-    u32 home;    // the place of this CTA: ((part, cluster), CTA)
-} Seat;
+    u32 test_thread;     // the thread of the test that is run, or NOBODY
+    u32 instance_group;  // runs the instances instance_group, instance_group + instance_groups, ... of the round
+    u32 group_in_cta;    // the number of the instance group among those that have threads in this CTA
+    u32 home;            // the place of this CTA: ((kernel, cluster), CTA)
+} Position;
 
 // CTAs are shuffled a cluster at a time, once a launch: the first `testing_groups` run instances, the others stress.
 INLINE u32 group_position(GLOBAL const Launch *launch)
@@ -21,7 +22,7 @@ INLINE u32 group_position(GLOBAL const Launch *launch)
     return cluster * size + group_number() % size;
 }
 
-FUNCTION Seat take_seat(GLOBAL const Launch *launch, u32 part, u32 round)
+FUNCTION Position find_position(GLOBAL const Launch *launch, u32 kernel_number, u32 round)
 {
     const u32 seed = launch->seed;
     const u32 shuffle = happens(launch->shuffle_percent, seed, round, 2);
@@ -33,21 +34,21 @@ FUNCTION Seat take_seat(GLOBAL const Launch *launch, u32 part, u32 round)
     u32 warp = thread_number() / launch->warp_size;
     u32 lane = thread_number() % launch->warp_size;
     if (shuffle) {
-        cluster = shuffled(cluster, launch->places_clusters * launch->constellations, random_number(seed, round, 3));
+        cluster = shuffled(cluster, launch->places_clusters * launch->cta_groups, random_number(seed, round, 3));
         cta = shuffled(cta, size, random_number(seed, round, 4));
         warp = shuffled(warp, group_size() / launch->warp_size, random_number(seed, round, 5));
         lane = shuffled(lane, launch->warp_size, random_number(seed, round, 6));
     }
 
-    Seat seat;
-    seat.home = (part * launch->places_clusters + cluster / launch->constellations) * size + cta;
-    seat.nearby = (warp % launch->warp_teams) * launch->lane_teams + lane % launch->lane_teams;
-    seat.team = (cluster % launch->constellations) * launch->warp_teams * launch->lane_teams + seat.nearby;
-    warp /= launch->warp_teams;
-    lane /= launch->lane_teams;
-    seat.role = NOBODY;
+    Position position;
+    position.home = (kernel_number * launch->places_clusters + cluster / launch->cta_groups) * size + cta;
+    position.group_in_cta = (warp % launch->warp_groups) * launch->lane_groups + lane % launch->lane_groups;
+    position.instance_group = (cluster % launch->cta_groups) * launch->warp_groups * launch->lane_groups + position.group_in_cta;
+    warp /= launch->warp_groups;
+    lane /= launch->lane_groups;
+    position.test_thread = NOBODY;
     if (warp < launch->places_warps && lane < launch->places_lanes) {
-        seat.role = launch->thread_at[(seat.home * launch->places_warps + warp) * launch->places_lanes + lane];
+        position.test_thread = launch->thread_at[(position.home * launch->places_warps + warp) * launch->places_lanes + lane];
     }
-    return seat;
+    return position;
 }

@@ -12,7 +12,7 @@ from gpudiy.litmus.test import Test
 
 MAGIC = b"\x7fELF"
 CUDA_MACHINE = 190
-TEXT_SUFFIX = "_text"  # the test of the function `play` is the array `play_text`, if it is alone
+TEXT_SUFFIX = "_text"  # the test of the function `f` is the array `f_text`, if it is alone
 TESTS = "gpudiy_tests"  # or all are in this array, each behind the name of its function and ended by a zero
 NOBITS = 8
 OBJECT = 1
@@ -28,7 +28,7 @@ class BinaryError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class SassBinary:
-    """The architecture of a cubin, and its tests by the name of the function that plays them."""
+    """The architecture of a cubin, and its tests by the name of the function that runs them."""
 
     architecture: str
     tests: dict[str, list[Test]]
@@ -77,7 +77,7 @@ def _sections(data: bytes) -> list[_Section]:
 
 
 def _texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Names of functions, and texts of the tests they play."""
+    """Names of functions, and texts of the tests they run."""
     for name, array in _arrays(data):
         if name == TESTS:
             for entry in filter(None, array.decode("utf-8").split("\0")):

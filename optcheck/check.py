@@ -40,9 +40,9 @@ def check_functions(
     left = dict(tests)
     known = _Known(architecture)
     for function in functions:
-        played = left.pop(function.name, None)
-        if played is not None:
-            yield from known.checks(function, played)
+        asked = left.pop(function.name, None)
+        if asked is not None:
+            yield from known.checks(function, asked)
             continue
         check = check_literals(function, architecture) or check_stress(function)
         if check is not None:

@@ -112,7 +112,7 @@ class Machine:
         from gpudiy.harness.build import build, toolchain_folder
         from gpudiy.harness.built import BuiltTest
         from gpudiy.harness.shape import shape_of
-        from gpudiy.harness.source import Dialect, play_source, prelude, run_kernel
+        from gpudiy.harness.source import Dialect, prelude, render_test, run_kernels
 
         results = dict(build(tests, architecture, CACHE / "gpudiy", jobs=1))
         modules: dict[str, dict[int, Test]] = {}
@@ -125,11 +125,11 @@ class Machine:
                 passed.append(test)
         clusters = sorted({shape_of(test).ctas for test in tests} - {1})
         for name, numbered in modules.items():
-            plays = {number: play_source(test, Dialect.HOST) for number, test in numbered.items()}
-            any_play = next(iter(plays.values()))
-            table = [plays.get(number, any_play).play for number in range(max(plays) + 1)]
-            texts = {play.play: play.text for play in plays.values()}
-            source = "\n".join((prelude(Dialect.HOST), *texts.values(), run_kernel(table, Dialect.HOST, clusters)))
+            rendered = {number: render_test(test, Dialect.HOST) for number, test in numbered.items()}
+            any_test = next(iter(rendered.values()))
+            table = [rendered.get(number, any_test).function for number in range(max(rendered) + 1)]
+            texts = {test.function: test.text for test in rendered.values()}
+            source = "\n".join((prelude(Dialect.HOST), *texts.values(), run_kernels(table, Dialect.HOST, clusters)))
             cubin = (toolchain_folder(CACHE / "gpudiy", architecture) / name).read_bytes()
             self.add_host_build(cubin, source)
         return passed

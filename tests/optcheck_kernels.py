@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from gpudiy.harness.nvrtc import compiler_for
-from gpudiy.harness.ptx_role import Input, InputKind, PtxRole, ptx_role
+from gpudiy.harness.thread_ptx import Input, InputKind, ThreadPtx, thread_ptx
 from gpudiy.litmus import Space, Test, print_test
 from optcheck.check import check_kernels
 from optcheck.disassembler import disassemble
@@ -22,16 +22,16 @@ GLOBAL_STRIDE, SHARED_STRIDE = 64, 1  # words from one location to the next
 
 
 def kernel_source(test: Test, name: str, *, uniform: bool = False, stride: int = GLOBAL_STRIDE) -> str:
-    """A kernel whose threads play the roles of the test in a loop; with `uniform`, all of a CTA at one place."""
-    roles = [ptx_role(test, thread) for thread in range(len(test.threads))]
+    """A kernel whose threads run those of the test in a loop; with `uniform`, all of a CTA at one place."""
+    blocks = [thread_ptx(test, thread) for thread in range(len(test.threads))]
     parameters = ["unsigned *memory", "unsigned *results", "unsigned long long specification", "int rounds"]
     parameters += [
         f"{C_TYPES[entry.constraint]} {value}"
-        for role in roles
-        for entry, value in zip(values_of(role), names_of(role), strict=True)
+        for block in blocks
+        for entry, value in zip(values_of(block), names_of(block), strict=True)
     ]
     text = ",".join(map(str, print_test(test).encode() + b"\0"))
-    where = "0" if uniform else f"(who / {len(roles)}u)"
+    where = "0" if uniform else f"(who / {len(blocks)}u)"
     lines = [
         f'extern "C" __device__ const unsigned char {name}_text[] = {{{text}}};',
         f'extern "C" __global__ void {name}({", ".join(parameters)}) {{',
@@ -53,33 +53,33 @@ def kernel_source(test: Test, name: str, *, uniform: bool = False, stride: int =
             lines.append(
                 f"    auto at_{variable.name} = (unsigned long long)__cvta_generic_to_global(base + {number * stride});"
             )
-    lines.append(f"    switch (who % {len(roles)}u) {{")
-    for role in roles:
-        lines += [f"    case {role.thread}: {{", *_block(role), "      break; }"]
+    lines.append(f"    switch (who % {len(blocks)}u) {{")
+    for block in blocks:
+        lines += [f"    case {block.thread}: {{", *_block(block), "      break; }"]
     return "\n".join([*lines, "    }", "  }", "}"])
 
 
-def values_of(role: PtxRole) -> list[Input]:
-    return [entry for entry in role.inputs if entry.kind is InputKind.VALUE]
+def values_of(block: ThreadPtx) -> list[Input]:
+    return [entry for entry in block.inputs if entry.kind is InputKind.VALUE]
 
 
-def names_of(role: PtxRole) -> list[str]:
-    return [f"value_{role.thread}_{number}" for number in range(len(values_of(role)))]
+def names_of(block: ThreadPtx) -> list[str]:
+    return [f"value_{block.thread}_{number}" for number in range(len(values_of(block)))]
 
 
-def _block(role: PtxRole) -> list[str]:
-    names = iter(names_of(role))
+def _block(block: ThreadPtx) -> list[str]:
+    names = iter(names_of(block))
     inputs = []
-    for entry in role.inputs:
+    for entry in block.inputs:
         value = {InputKind.ADDRESS: f"at_{entry.variable}", InputKind.SPECIFICATION: "specification"}.get(entry.kind)
         inputs.append(f'"{entry.constraint}"({value or next(names)})')
-    outputs = [f'"={output.constraint}"(out{number})' for number, output in enumerate(role.outputs)]
+    outputs = [f'"={output.constraint}"(out{number})' for number, output in enumerate(block.outputs)]
     return [
-        *(f"      {C_TYPES[output.constraint]} out{number};" for number, output in enumerate(role.outputs)),
+        *(f"      {C_TYPES[output.constraint]} out{number};" for number, output in enumerate(block.outputs)),
         "      asm volatile(",
-        *(f'        "{line.text}\\n"' for line in role.lines),
+        *(f'        "{line.text}\\n"' for line in block.lines),
         f'        : {", ".join(outputs)} : {", ".join(inputs)} : "memory");',
-        *(f"      mine[{number}] = (unsigned)out{number};" for number in range(len(role.outputs))),
+        *(f"      mine[{number}] = (unsigned)out{number};" for number in range(len(block.outputs))),
     ]
 
 

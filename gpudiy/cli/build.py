@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import UsageError, counted
+from gpudiy.errors import UsageError, format_count
 from gpudiy.files import expect_writable, write_whole
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
         say(f"{built.test}: not built for {built.arch}: {built.reason}")
     if not arguments.quiet:
         kept = len(handed) - len(refused)
-        print(f"{kept:,} of {counted(len(handed), 'test')} in {folder}")
+        print(f"{kept:,} of {format_count(len(handed), 'test')} in {folder}")
     return max(code, REFUSED if refused else FINE)
 
 
@@ -171,23 +171,23 @@ def _cache(folder: Path) -> Path:
 
 
 def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
-    from gpudiy.harness.source import Dialect, module_source, play_name, play_source
+    from gpudiy.harness.source import Dialect, function_name, module_source, render_test
 
     dialect = Dialect(arguments.dialect)
-    plays, code = _render(tests, play_name, lambda test: play_source(test, dialect), arguments.quiet)
-    if plays:
+    rendered, code = _render(tests, function_name, lambda test: render_test(test, dialect), arguments.quiet)
+    if rendered:
         suffix = {"cuda": "cu", "opencl": "cl", "host": "cpp"}[arguments.dialect]
-        _write(module_source(plays, dialect), arguments.output, f"tests.{suffix}")
+        _write(module_source(rendered, dialect), arguments.output, f"tests.{suffix}")
     return code
 
 
 def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
-    from gpudiy.harness.module import PlayPtx, assembler_for
+    from gpudiy.harness.module import PtxTest, assembler_for
     from gpudiy.litmus.content import content_hash
 
-    plays, code = _render(tests, content_hash, PlayPtx.of, arguments.quiet)
-    if plays:
-        _write(assembler_for(arguments.arch[0]).ptx(plays), arguments.output, "tests.ptx")
+    rendered, code = _render(tests, content_hash, PtxTest.of, arguments.quiet)
+    if rendered:
+        _write(assembler_for(arguments.arch[0]).ptx(rendered), arguments.output, "tests.ptx")
     return code
 
 

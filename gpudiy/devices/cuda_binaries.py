@@ -13,7 +13,8 @@ from gpudiy.harness.built import BuiltTest, read_index
 from gpudiy.harness.cache import cubin_name, default_folder
 from gpudiy.harness.module import assembler_for
 from gpudiy.harness.nvrtc import CompileError
-from gpudiy.harness.source import play_name, templates_hash
+from gpudiy.harness.source import function_name
+from gpudiy.harness.templates import templates_hash
 from gpudiy.litmus import Test, read_test
 from gpudiy.logs.record import Ending
 
@@ -52,22 +53,22 @@ class FreshBinaries:
             return ""
 
     def prepare(self, tests: Sequence[Test], architecture: str) -> None:
-        names = {play_name(test): test for test in tests}
+        names = {function_name(test): test for test in tests}
         missing = [test for name, test in names.items() if (name, architecture) not in self._built]
         if not missing:
             return
         try:
             for test, built in build(missing, architecture, default_folder(), jobs=1):
                 if isinstance(built, BuildFailure):
-                    self._built[play_name(test), architecture] = DeviceError(built.message, Ending.BUILD_FAILED)
+                    self._built[function_name(test), architecture] = DeviceError(built.message, Ending.BUILD_FAILED)
                 else:
-                    self._built[play_name(test), architecture] = built
+                    self._built[function_name(test), architecture] = built
         except (MissingTool, CompileError) as problem:
             raise DeviceError(str(problem), Ending.BUILD_FAILED) from None
 
     def find(self, test: Test, architecture: str) -> BuiltTest:
         self.prepare([test], architecture)
-        found = self._built[play_name(test), architecture]
+        found = self._built[function_name(test), architecture]
         if isinstance(found, DeviceError):
             raise found
         return expect_unchanged(found)
@@ -91,7 +92,7 @@ class FolderBinaries:
             if built.harness != templates_hash():
                 message = "these tests were built by another version of gpudiy, whose harness this one cannot launch"
                 raise InputError(message, path=str(folder), hint="build them again")
-            self._built[play_name(read_test(built.litmus)), built.arch] = built
+            self._built[function_name(read_test(built.litmus)), built.arch] = built
 
     def expect(self, architecture: str) -> None:
         """Raise `InputError` unless there are cubins for the architecture, and none of them was changed."""
@@ -110,7 +111,7 @@ class FolderBinaries:
         pass
 
     def find(self, test: Test, architecture: str) -> BuiltTest:
-        built = self._built.get((play_name(test), architecture))
+        built = self._built.get((function_name(test), architecture))
         if built is None:
             raise DeviceError(f"{self.folder} has no binary of it for {architecture}", Ending.BUILD_FAILED)
         return expect_unchanged(built)

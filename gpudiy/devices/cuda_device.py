@@ -15,9 +15,10 @@ from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, resident_groups
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.measuring import Launcher, measure
 from gpudiy.harness.built import BuiltTest
-from gpudiy.harness.geometry import Impossible, Limits, Plan, buffer_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import Counted, decode
 from gpudiy.harness.incantation import Incantation
+from gpudiy.harness.launch_data import buffer_bytes, launch_bytes
+from gpudiy.harness.launch_plan import DeviceLimits, Impossible, LaunchPlan, plan_launch
 from gpudiy.harness.shape import Shape, shape_of
 from gpudiy.harness.source import Dialect, kernel_name, obstacle
 from gpudiy.litmus import Test
@@ -91,10 +92,10 @@ class CudaDevice:
             binary = self._binaries.find(test, self._home.architecture)
             kernels = self._kernels(test, shape, gpus)
 
-            def planned(left: int) -> Plan:
-                return self._plan(shape, incantation, gpus, kernels.parts, left)
+            def planned(left: int) -> LaunchPlan:
+                return self._plan(shape, incantation, gpus, kernels.run, left)
 
-            def launched(plan: Plan, launch_seed: int) -> Counted:
+            def launched(plan: LaunchPlan, launch_seed: int) -> Counted:
                 sizes = buffer_bytes(shape, plan, incantation)
                 told = launch_bytes(test, shape, plan, incantation, launch_seed, binary.constants)
                 with self._home.entered():
@@ -102,7 +103,7 @@ class CudaDevice:
                 table, counters = launch(kernels, self._buffers, plan, told, sizes)
                 return decode(shape, plan.table_slots, table, counters)
 
-            given = measure(incantation, iterations, seed, Launcher(planned, launched, shape.parts))
+            given = measure(incantation, iterations, seed, Launcher(planned, launched, shape.kernels))
         return replace(given, optcheck=binary.optcheck, optcheck_text=binary.optcheck_text)
 
     def close(self) -> None:
@@ -114,7 +115,7 @@ class CudaDevice:
                 gpu.close()
 
     def _gpus_of(self, shape: Shape) -> list[Gpu]:
-        """The GPU of each part: those of the scope tree are numbered anew, the first is this one."""
+        """The GPU of each kernel: those of the scope tree are numbered anew, the first is this one."""
         numbers = {device: number for number, device in enumerate(dict.fromkeys(shape.devices))}
         if len(numbers) > len(self._gpus):
             there = len(self._gpus)
@@ -130,15 +131,15 @@ class CudaDevice:
                 self._joined.add(gpu.ordinal)
 
     def _kernels(self, test: Test, shape: Shape, gpus: Sequence[Gpu]) -> Kernels:
-        parts: list[Kernel] = []
+        run: list[Kernel] = []
         numbers: list[int] = []
         for gpu in gpus:
             binary = self._binaries.find(test, gpu.architecture)
-            parts.append(self._load(gpu, binary, kernel_name(shape.ctas), shape.ctas))
+            run.append(self._load(gpu, binary, kernel_name(shape.ctas), shape.ctas))
             numbers.append(binary.number)
         home = self._binaries.find(test, self._home.architecture)
         helpers = (self._load(self._home, home, name, 1) for name in ("reset", "reduce"))
-        return Kernels(tuple(parts), tuple(numbers), *helpers)
+        return Kernels(tuple(run), tuple(numbers), *helpers)
 
     def _load(self, gpu: Gpu, binary: BuiltTest, name: str, cluster_groups: int) -> Kernel:
         assert binary.file is not None
@@ -146,34 +147,34 @@ class CudaDevice:
             return gpu.kernel(self._binaries.cubin(binary), binary.file, name, cluster_groups)
 
     def _plan(
-        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel], iterations: int
-    ) -> Plan:
+        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], kernels: Sequence[Kernel], iterations: int
+    ) -> LaunchPlan:
         """A plan whose CTAs are all resident: how many are depends on their size, which depends on the plan."""
-        most_threads = self._most_threads(shape, incantation, gpus, parts)
+        most_threads = self._most_threads(shape, incantation, gpus, kernels)
         size, shared = most_threads, 0
         while True:
-            room = min(kernel.resident(size, shared) for kernel in parts)
+            room = min(kernel.resident(size, shared) for kernel in kernels)
             plan = plan_launch(shape, incantation, self._limits(gpus, room, most_threads), iterations)
-            on_one = _most_parts(gpus) * plan.groups
-            if all(on_one <= kernel.resident(plan.group_size, plan.shared_bytes) for kernel in parts):
+            on_one = _most_kernels(gpus) * plan.groups
+            if all(on_one <= kernel.resident(plan.group_size, plan.shared_bytes) for kernel in kernels):
                 return plan
             if (size, shared) == (plan.group_size, plan.shared_bytes):
                 raise Impossible(f"{on_one} CTAs of {size} threads do not run at the same time here")
             size, shared = plan.group_size, plan.shared_bytes
 
     def _most_threads(
-        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], parts: Sequence[Kernel]
+        self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], kernels: Sequence[Kernel]
     ) -> int:
         """The threads of a CTA: as asked for, or fewer where an instance would not find its CTAs at the same time."""
         smallest = shape.warps * WARP_SIZE
-        size = min(*(kernel.most_threads for kernel in parts), incantation.group_size or USUAL_GROUP)
-        needed = _most_parts(gpus) * shape.clusters * shape.ctas
-        while size // 2 >= smallest and min(kernel.resident(size, 0) for kernel in parts) < needed:
+        size = min(*(kernel.most_threads for kernel in kernels), incantation.group_size or USUAL_GROUP)
+        needed = _most_kernels(gpus) * shape.clusters * shape.ctas
+        while size // 2 >= smallest and min(kernel.resident(size, 0) for kernel in kernels) < needed:
             size //= 2
         return max(smallest, size)
 
-    def _limits(self, gpus: Sequence[Gpu], groups: int, group_size: int) -> Limits:
-        return Limits(
+    def _limits(self, gpus: Sequence[Gpu], groups: int, group_size: int) -> DeviceLimits:
+        return DeviceLimits(
             min(groups, MOST_GROUPS),
             group_size,
             cluster_groups=min(gpu.cluster_groups for gpu in gpus),
@@ -184,8 +185,8 @@ class CudaDevice:
         )
 
 
-def _most_parts(gpus: Sequence[Gpu]) -> int:
-    """The parts that share a GPU, at most."""
+def _most_kernels(gpus: Sequence[Gpu]) -> int:
+    """The kernels that share a GPU, at most."""
     return max(gpus.count(gpu) for gpu in gpus)
 
 

@@ -1,4 +1,4 @@
-"""Launches of a test on one or more GPUs: buffers, the kernels of its parts side by side, what they counted."""
+"""Launches of a test on one or more GPUs: buffers, its kernels side by side, what they counted."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpudiy.devices.cuda_gpu import Gpu, Kernel
-from gpudiy.harness.geometry import Plan, helper_shared_bytes
 from gpudiy.harness.host_side import BUFFERS
+from gpudiy.harness.launch_data import helper_shared_bytes
+from gpudiy.harness.launch_plan import LaunchPlan
 
 
 class Buffers:
@@ -46,18 +47,18 @@ class Buffers:
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """The kernel of each part of a test on its GPU, the number of the test in that module, and the two helpers."""
+    """The kernels of a test, each on its GPU, the number of the test in each module, and the two helpers."""
 
-    parts: tuple[Kernel, ...]
+    run: tuple[Kernel, ...]
     numbers: tuple[int, ...]
     reset: Kernel
     reduce: Kernel
 
 
 def launch(
-    kernels: Kernels, buffers: Buffers, plan: Plan, told: bytes, sizes: Mapping[str, int]
+    kernels: Kernels, buffers: Buffers, plan: LaunchPlan, told: bytes, sizes: Mapping[str, int]
 ) -> tuple[bytes, bytes]:
-    """Run the instances of a plan once, each part on its GPU, as `told`; the bytes of the table and the counters."""
+    """Run the instances of a plan once, each kernel on its GPU, as `told`; the bytes of the table and the counters."""
     home = kernels.reset.gpu
     driver = home.driver
     arguments = buffers.arguments()
@@ -66,9 +67,9 @@ def launch(
         driver.memcpy_htod_async(buffers["launch"], told, stream)
         driver.memset_d32_async(buffers["scratchpad"], 0, sizes["scratchpad"] // 4, stream)
         _launch_helper(kernels.reset, plan, arguments, stream)
-        if len(kernels.parts) > 1:
+        if len(kernels.run) > 1:
             stream.synchronize()  # the other streams start when memory is ready
-    others = _launch_parts(kernels, plan, arguments)
+    others = _launch_run(kernels, plan, arguments)
     for gpu, other in others:
         with gpu.entered():
             other.synchronize()
@@ -81,17 +82,17 @@ def launch(
     return bytes(table), bytes(counters)
 
 
-def _launch_parts(kernels: Kernels, plan: Plan, arguments: Sequence[Any]) -> list[tuple[Gpu, Any]]:
-    """Start every part, on a stream of its own; the streams of all but the first, on which the home goes on."""
+def _launch_run(kernels: Kernels, plan: LaunchPlan, arguments: Sequence[Any]) -> list[tuple[Gpu, Any]]:
+    """Start every kernel, on a stream of its own; the streams of all but the first, on which the home goes on."""
     import numpy
 
     others = []
-    for part, (kernel, number) in enumerate(zip(kernels.parts, kernels.numbers, strict=True)):
+    for kernel_number, (kernel, number) in enumerate(zip(kernels.run, kernels.numbers, strict=True)):
         with kernel.gpu.entered():
-            stream = kernel.gpu.stream(part)
+            stream = kernel.gpu.stream(kernel_number)
             kernel.function(
                 *arguments,
-                numpy.uint32(part),
+                numpy.uint32(kernel_number),
                 numpy.uint32(number),
                 numpy.uint64(0),  # no place for the specification: it is there to be checked, not to be run
                 grid=(plan.groups, 1, 1),
@@ -99,12 +100,12 @@ def _launch_parts(kernels: Kernels, plan: Plan, arguments: Sequence[Any]) -> lis
                 shared=plan.shared_bytes,
                 stream=stream,
             )
-            if part:
+            if kernel_number:
                 others.append((kernel.gpu, stream))
     return others
 
 
-def _launch_helper(kernel: Kernel, plan: Plan, arguments: Sequence[Any], stream: Any) -> None:
+def _launch_helper(kernel: Kernel, plan: LaunchPlan, arguments: Sequence[Any], stream: Any) -> None:
     """`reset` and `reduce` do their work with any grid; no larger than what is resident, it is quickest."""
     import numpy
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gpudiy.devices.device import DeviceError, Observation
-from gpudiy.harness.geometry import Impossible, Plan
 from gpudiy.harness.host_side import Counted
 from gpudiy.harness.incantation import Incantation
+from gpudiy.harness.launch_plan import Impossible, LaunchPlan
 from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.record import Ending, Liveness
 
@@ -22,9 +22,9 @@ MOST_SLOTS = 1 << 16  # of the table of outcomes
 class Launcher:
     """How a device plans a launch of so many iterations, and how it does one with a seed."""
 
-    plan: Callable[[int], Plan]
-    launch: Callable[[Plan, int], Counted]
-    parts: int = 1
+    plan: Callable[[int], LaunchPlan]
+    launch: Callable[[LaunchPlan, int], Counted]
+    kernels: int = 1
 
 
 def measure(incantation: Incantation, iterations: int, seed: int, launcher: Launcher) -> Observation:
@@ -50,7 +50,7 @@ def measure(incantation: Incantation, iterations: int, seed: int, launcher: Laun
     return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
 
 
-def _counted(launcher: Launcher, plan: Plan, seed: int) -> tuple[Plan, Counted]:
+def _counted(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[LaunchPlan, Counted]:
     """What a launch gave, with a table that is large enough for all its outcomes."""
     counted = launcher.launch(plan, seed)
     while counted.overflow:
@@ -58,7 +58,7 @@ def _counted(launcher: Launcher, plan: Plan, seed: int) -> tuple[Plan, Counted]:
             raise DeviceError(f"it has more than {MOST_SLOTS:,} different outcomes")
         plan = replace(plan, table_slots=4 * plan.table_slots)
         counted = launcher.launch(plan, seed)
-    threads = plan.testing_groups * plan.group_size * launcher.parts
+    threads = plan.testing_groups * plan.group_size * launcher.kernels
     if counted.finished_threads != threads:
         raise DeviceError(f"{counted.finished_threads:,} of {threads:,} threads came to their end")
     total = sum(counted.outcomes.values())
@@ -76,7 +76,7 @@ def _added(liveness: Liveness, counted: Counted) -> Liveness:
     )
 
 
-def _used(incantation: Incantation, plan: Plan) -> Incantation:
+def _used(incantation: Incantation, plan: LaunchPlan) -> Incantation:
     """The incantation with what was left to the device filled in; stress that nobody can do is off."""
     stress_groups = plan.groups - plan.testing_groups
     stressing = stress_groups and incantation.stress_percent and incantation.stress_iterations

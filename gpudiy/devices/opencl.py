@@ -10,11 +10,12 @@ from typing import Any
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.measuring import Launcher, measure
 from gpudiy.devices.opencl_platform import chip_of, choose, limits_of, list_devices, version_of
-from gpudiy.harness.geometry import Impossible, Plan, buffer_bytes, helper_shared_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import BUFFERS, Counted, decode
 from gpudiy.harness.incantation import Incantation
+from gpudiy.harness.launch_data import buffer_bytes, helper_shared_bytes, launch_bytes
+from gpudiy.harness.launch_plan import Impossible, LaunchPlan, plan_launch
 from gpudiy.harness.shape import Shape
-from gpudiy.harness.source import Dialect, NotRunnable, PlaySource, module_source, play_name, play_source
+from gpudiy.harness.source import Dialect, NotRunnable, RenderedTest, function_name, module_source, render_test
 from gpudiy.litmus import Test
 from gpudiy.logs.record import Ending
 
@@ -38,8 +39,8 @@ class OpenClDevice:
         self._chip = chip_of(number, device)
         self._device = device
         self._limits = limits_of(device)
-        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by the name of its play
-        self._plays: dict[str, PlaySource] = {}
+        self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by the name of its function
+        self._rendered: dict[str, RenderedTest] = {}
         self._buffers: dict[str, Any] = {}
         self._slots: dict[str, int] = {}  # tests whose outcomes need a larger table
         with self._failures():
@@ -59,25 +60,25 @@ class OpenClDevice:
 
     def prepare(self, tests: Sequence[Test]) -> None:
         """Build one program of all tests; a test that is built already, or twice among them, is built once."""
-        missing = {play_name(test): self._play(test) for test in tests if play_name(test) not in self._kernels}
+        missing = {function_name(test): self._play(test) for test in tests if function_name(test) not in self._kernels}
         if not missing:
             return
         source = module_source(list(missing.values()), Dialect.OPENCL)
         with self._failures():
             program = self._cl.Program(self._context, source).build(self._options())
             reset, reduce = (self._cl.Kernel(program, name) for name in ("reset", "reduce"))
-            for name, play in missing.items():
-                self._kernels[name] = reset, self._cl.Kernel(program, play.kernel), reduce
+            for name, test in missing.items():
+                self._kernels[name] = reset, self._cl.Kernel(program, test.kernel), reduce
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        name, shape = play_name(test), self._play(test).shape
+        name, shape = function_name(test), self._play(test).shape
         self.prepare([test])
 
-        def planned(left: int) -> Plan:
+        def planned(left: int) -> LaunchPlan:
             plan = self._plan(shape, incantation, left)
             return replace(plan, table_slots=max(plan.table_slots, self._slots.get(name, 0)))
 
-        def launched(plan: Plan, seed: int) -> Counted:
+        def launched(plan: LaunchPlan, seed: int) -> Counted:
             self._slots[name] = plan.table_slots
             return self._launch(test, shape, plan, incantation, seed)
 
@@ -94,23 +95,23 @@ class OpenClDevice:
             buffer.release()
         self._buffers.clear()
 
-    def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> Plan:
-        """A launch of as many iterations as are left; of more only where that many teams run side by side."""
+    def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> LaunchPlan:
+        """A launch of as many iterations as are left; of more only where that many instances run side by side."""
         plan = plan_launch(shape, incantation, self._limits, iterations)
-        rest = iterations % (plan.batch * plan.teams)
+        rest = iterations % (plan.batch * plan.instance_groups)
         if plan.instances > iterations > rest:
             return plan_launch(shape, incantation, self._limits, iterations - rest)
         if plan.instances > iterations:
-            last = replace(incantation, meet_every=max(1, iterations // plan.teams))
+            last = replace(incantation, meet_every=max(1, iterations // plan.instance_groups))
             return plan_launch(shape, last, self._limits, iterations)
         return plan
 
-    def _launch(self, test: Test, shape: Shape, plan: Plan, incantation: Incantation, seed: int) -> Counted:
+    def _launch(self, test: Test, shape: Shape, plan: LaunchPlan, incantation: Incantation, seed: int) -> Counted:
         """Reset, run and reduce once."""
         import numpy
 
         cl, queue = self._cl, self._queue
-        reset, kernel, reduce = self._kernels[play_name(test)]
+        reset, kernel, reduce = self._kernels[function_name(test)]
         told = launch_bytes(test, shape, plan, incantation, seed)
         with self._failures():
             sizes = buffer_bytes(shape, plan, incantation)
@@ -120,22 +121,22 @@ class OpenClDevice:
             counters = numpy.empty(sizes["counters"], numpy.uint8)
             cl.enqueue_copy(queue, given["launch"], numpy.frombuffer(told, numpy.uint8), is_blocking=False)
             helper = cl.LocalMemory(helper_shared_bytes())
-            part = numpy.uint32(0)
+            kernel_number = numpy.uint32(0)
             helpers = (plan.helper_groups * plan.helper_size,), (plan.helper_size,)
-            reset(queue, *helpers, *buffers, part, helper)
+            reset(queue, *helpers, *buffers, kernel_number, helper)
             shared = cl.LocalMemory(max(8, plan.shared_bytes))
-            kernel(queue, (plan.groups * plan.group_size,), (plan.group_size,), *buffers, part, shared)
-            reduce(queue, *helpers, *buffers, part, helper)
+            kernel(queue, (plan.groups * plan.group_size,), (plan.group_size,), *buffers, kernel_number, shared)
+            reduce(queue, *helpers, *buffers, kernel_number, helper)
             cl.enqueue_copy(queue, table, given["table"], is_blocking=False)
             cl.enqueue_copy(queue, counters, given["counters"], is_blocking=True)
         return decode(shape, plan.table_slots, table.tobytes(), counters.tobytes())
 
-    def _play(self, test: Test) -> PlaySource:
+    def _play(self, test: Test) -> RenderedTest:
         """The code of a test, made once; raises `NotRunnable`."""
-        name = play_name(test)
-        if name not in self._plays:
-            self._plays[name] = play_source(test, Dialect.OPENCL)
-        return self._plays[name]
+        name = function_name(test)
+        if name not in self._rendered:
+            self._rendered[name] = render_test(test, Dialect.OPENCL)
+        return self._rendered[name]
 
     def _buffer(self, name: str, size: int) -> Any:
         """A buffer of at least this size, kept from launch to launch."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from gpudiy.devices.device import Chip, DeviceError
 from gpudiy.devices.opening import Listing, UnknownDevice
-from gpudiy.harness.geometry import Limits
+from gpudiy.harness.launch_plan import DeviceLimits
 from gpudiy.logs.record import Ending
 
 KIND = "opencl"
@@ -78,10 +78,10 @@ def chip_of(number: int, device: Any) -> Chip:
     )
 
 
-def limits_of(device: Any) -> Limits:
+def limits_of(device: Any) -> DeviceLimits:
     """One group a compute unit is sure to run at the same time as the others; on a CPU its threads run in sequence."""
     in_sequence = _in_sequence(device)
-    return Limits(
+    return DeviceLimits(
         groups=device.max_compute_units,
         group_size=device.max_work_group_size,
         warp_size=1 if in_sequence else 32,

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from gpudiy.devices.device import Chip
 from gpudiy.devices.settings import RunSettings, derived_seed
-from gpudiy.devices.tally import Tally
+from gpudiy.devices.tally import RunTally
 from gpudiy.devices.worker import OPENER, Worker, WorkerFailure
 from gpudiy.errors import InputError
 from gpudiy.litmus import Test, content_hash
@@ -135,7 +135,7 @@ class Runner:
     def _run_one(
         self, test: Test, batch: Sequence[Test], settings: RunSettings
     ) -> tuple[Record | None, KeyboardInterrupt | None]:
-        tally = Tally(test, settings.incantations.of(test.name))
+        tally = RunTally(test, settings.incantations.of(test.name))
         try:
             self._reopen()
             obstacle = self._worker.ask("obstacle", test, limit=SILENCE)
@@ -188,7 +188,7 @@ class Runner:
             raise
         self._prepared.update(map(content_hash, tests))
 
-    def _measure(self, tally: Tally, settings: RunSettings) -> str:
+    def _measure(self, tally: RunTally, settings: RunSettings) -> str:
         """Run chunk after chunk; why it stopped early, if it did."""
         start = time.monotonic()
         number, size, each = 0, FIRST_CHUNK, 0.0  # `each`: seconds that an iteration of the last chunk took

@@ -1,4 +1,4 @@
-"""`Tally`: what the chunks of one run have given so far, and the record that is made of it."""
+"""`RunTally`: what the chunks of one run have given so far, and the record that is made of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpudiy.version import __version__
 
 
 @dataclass(slots=True)
-class Tally:
+class RunTally:
     """Sums over chunks. The iterations are what the outcomes sum to; nothing else counts them."""
 
     test: Test

@@ -18,13 +18,14 @@ from gpudiy.errors import GpudiyError
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.cache import BuildCache
 from gpudiy.harness.checking import check_cubin, checker_version
-from gpudiy.harness.module import PlayPtx, Rejected, RejectedPlays, assembler_for
+from gpudiy.harness.module import PtxTest, Rejected, RejectedTests, assembler_for
 from gpudiy.harness.nvrtc import CompileError
-from gpudiy.harness.source import NotRunnable, play_name, templates_hash
+from gpudiy.harness.source import NotRunnable, function_name
+from gpudiy.harness.templates import templates_hash
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
-from optcheck.verdict import Verdict
+from optcheck.finding import Finding
 
 BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests of a module: the more, the more share their code
 
@@ -90,12 +91,12 @@ def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> lis
     built: list[BuiltTest] = []
     meant: dict[str, _Meant] = {}
     for source in batch:
-        name = play_name(source.test)
+        name = function_name(source.test)
         if name in meant:
             meant[name].sources.append(source)
             continue
         try:
-            meant[name] = _Meant(PlayPtx.of(source.test), [source])
+            meant[name] = _Meant(PtxTest.of(source.test), [source])
         except NotRunnable as problem:
             built.append(_built(source, architecture, reason=str(problem)))
     results: list[BuildResult] = []
@@ -111,7 +112,7 @@ def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> lis
 class _Meant:
     """What a test means as code, with its results in their order, and the tests that mean it: names may differ."""
 
-    play: PlayPtx
+    code: PtxTest
     sources: list[_Source]
 
 
@@ -146,19 +147,19 @@ def _built(
 
 def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[BuiltTest]:
     """The tests of a cubin, with what optcheck found; it refuses code that is not the test that was asked for."""
-    found = check_cubin(cubin, [one.play for one in meant.values()], architecture)
-    for number, (one, (verdict, text)) in enumerate(zip(meant.values(), found.verdicts, strict=True)):
+    found = check_cubin(cubin, [one.code for one in meant.values()], architecture)
+    for number, (one, (finding, text)) in enumerate(zip(meant.values(), found.findings, strict=True)):
         stressed = f"stress: {found.stress}" if found.stress else ""
         for source in one.sources:
             yield _built(
                 source,
                 architecture,
                 number=number,
-                function=one.play.name,
-                constants=one.play.constants,
-                optcheck=verdict,
+                function=one.code.function,
+                constants=one.code.constants,
+                optcheck=finding,
                 optcheck_text=text,
-                reason=stressed if verdict == Verdict.UNCHANGED else f"optcheck: {verdict}",
+                reason=stressed if finding == Finding.UNCHANGED else f"optcheck: {finding}",
                 stress=found.stress,
             )
 
@@ -167,10 +168,10 @@ def _compiled(meant: dict[str, _Meant], architecture: str, results: list[BuildRe
     """The cubin of the tests; those that the compiler rejects are taken out and reported."""
     while meant:
         try:
-            return assembler_for(architecture).compile([one.play for one in meant.values()])
-        except RejectedPlays as error:
+            return assembler_for(architecture).compile([one.code for one in meant.values()])
+        except RejectedTests as error:
             for meaning, one in list(meant.items()):
-                rejected = error.rejected.get(one.play.name)
+                rejected = error.rejected.get(one.code.function)
                 if rejected is not None:
                     del meant[meaning]
                     results += ((source.test, _rejection(source.test, rejected)) for source in one.sources)

@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from gpudiy.errors import MissingTool, ToolFailure
-from gpudiy.harness.module import PlayPtx
+from gpudiy.harness.module import PtxTest
+from gpudiy.harness.source import PREFIX
 from gpudiy.litmus.test import Test
 from optcheck.check import check_functions
 from optcheck.disassembler import find_tool
@@ -21,7 +22,7 @@ from optcheck.listing import read_listing
 from optcheck.stress import check_harness
 
 SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)", re.MULTILINE)
-PLAYS = re.compile("play_")  # the functions that play tests
+FUNCTIONS = re.compile(PREFIX)  # the functions that run tests
 KERNEL = "run"
 STRESSING = ("only_stress", "stress_before")  # what the kernel calls for stress, and for stress before a round
 STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
@@ -31,19 +32,20 @@ STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 class CubinCheck:
     """The finding on every test of a cubin, in order, with what it rests on; and what is wrong with its stress."""
 
-    verdicts: tuple[tuple[str, str], ...]
+    findings: tuple[tuple[str, str], ...]
     stress: str = ""
 
 
-def check_cubin(cubin: bytes, plays: Sequence[PlayPtx], architecture: str) -> CubinCheck:
+def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> CubinCheck:
+    """Have optcheck look at every function of a cubin, for each of the tests that it runs."""
     listing = disassembled(cubin)
     tests: dict[str, list[Test]] = {}
-    for play in plays:
-        tests.setdefault(play.name, []).append(play.test)
+    for code in codes:
+        tests.setdefault(code.function, []).append(code.test)
     found: dict[str, deque[Check]] = {}
-    for check in check_functions(read_listing(only(listing, PLAYS)), tests, architecture):
+    for check in check_functions(read_listing(only(listing, FUNCTIONS)), tests, architecture):
         found.setdefault(check.kernel, deque()).append(check)
-    checks = [found[play.name].popleft() for play in plays]  # those of one function come in the order of its tests
+    checks = [found[code.function].popleft() for code in codes]  # those of one function come in the order of its tests
     return CubinCheck(
         tuple((str(check.finding), explanation(check.deviations)) for check in checks), checked_stress(listing)
     )

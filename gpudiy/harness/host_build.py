@@ -6,12 +6,10 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from gpudiy.errors import MissingTool
 from gpudiy.harness.nvrtc import CompileError
-from gpudiy.harness.source import Dialect, PlaySource, module_source
 
 OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-shared", "-pthread", "-fno-operator-names")
 
@@ -25,13 +23,11 @@ def host_compiler() -> str:
     raise MissingTool("a host build needs a C++ compiler: install gcc or clang, or set CXX")
 
 
-def build_host(plays: Sequence[PlaySource], library: Path) -> None:
-    """Compile a module to a shared library with the entries run_reset, run_run and run_reduce."""
-    compile_host(module_source(plays, Dialect.HOST), library)
-
-
 def compile_host(source: str, library: Path) -> None:
-    """Compile C++ to a shared library, with the options in the environment variable `CXXFLAGS` added."""
+    """Compile the source of a module to a shared library, also with the options in the environment variable `CXXFLAGS`.
+
+    It has one entry per kernel: run_reset, run_run, run_reduce.
+    """
     more_options = shlex.split(os.environ.get("CXXFLAGS", ""))
     command = [host_compiler(), *OPTIONS, *more_options, "-x", "c++", "-", "-o", str(library)]
     done = subprocess.run(command, input=source, capture_output=True, text=True)

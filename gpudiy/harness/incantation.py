@@ -31,7 +31,7 @@ class Incantation:
     memory_stress: bool = _field(True, None, None, "other threads hammer a scratchpad while the test runs")
     bank_conflicts: bool = _field(False, None, None, "stressing accesses of a warp fall into one bank")
     synchronisation: bool = _field(True, None, None, "the threads of an instance meet before they run it")
-    randomisation: bool = _field(True, None, None, "which thread plays which role is shuffled every round")
+    randomisation: bool = _field(True, None, None, "which thread runs which thread of the test is shuffled every round")
     testing_groups: int = _field(0, 0, 4096, "CTAs that run instances; 0: as many as the device holds, less the stress")
     group_size: int = _field(0, 0, 1024, "threads of a CTA; 0: what suits the device")
     stress_groups: int = _field(0, 0, 4096, "CTAs that only stress; 0: what suits the device")
@@ -43,7 +43,7 @@ class Incantation:
     pre_stress_percent: int = _field(50, 0, 100, "rounds in which testing threads stress before their instance")
     pre_stress_iterations: int = _field(16, 0, 4096, "accesses a testing thread makes before its instance")
     pre_stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what it does then")
-    shuffle_percent: int = _field(100, 0, 100, "rounds in which roles are shuffled, when randomisation is on")
+    shuffle_percent: int = _field(100, 0, 100, "rounds in which threads are shuffled, when randomisation is on")
     barrier_percent: int = _field(100, 0, 100, "rounds in which threads meet, when synchronisation is on")
     meet_every: int = _field(
         0, 0, 4096, "instances a thread runs from one meeting to the next; 0: what suits the device"

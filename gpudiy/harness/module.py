@@ -1,7 +1,7 @@
-"""`compile_module`: a batch of tests to one cubin, the fastest way: skeletons, then one call of the assembler.
+"""`Assembler`: a batch of tests to one cubin, the fastest way: skeletons, then one call of the assembler.
 
-What is the same in every module — the kernels `reset`, `run` and `reduce` — is compiled once for an architecture and
-linked to the plays of the batch.
+What is the same in every module, the kernels `reset`, `run` and `reduce`, is compiled once for an architecture and
+linked to the functions of the tests.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpudiy.files import write_whole
-from gpudiy.harness.nvjitlink import Linker, linker_for
+from gpudiy.harness.inline_ptx import ThreadPtx
+from gpudiy.harness.nvjitlink import CubinLinker, linker_for
 from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
-from gpudiy.harness.ptx_role import PtxRole
 from gpudiy.harness.shape import Shape, obstacle_of_shape, shape_of
-from gpudiy.harness.skeleton import OPTIONS, Signature, Skeleton, compile_skeletons, ptx_header, signature
-from gpudiy.harness.source import Dialect, NotRunnable, constants_of, prelude, ptx_blocks, run_kernel
+from gpudiy.harness.skeleton import OPTIONS, PtxSkeleton, Signature, compile_skeletons, ptx_header, signature
+from gpudiy.harness.source import PREFIX, Dialect, NotRunnable, constants_of, prelude, ptx_blocks, run_kernels
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 from optcheck.binary import TESTS
@@ -33,35 +33,35 @@ ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
-class PlayPtx:
-    """A test on its way to a module; `name` is that of its function, which tests with the same code share."""
+class PtxTest:
+    """A test on its way to a module; tests with the same code share a `function`."""
 
     test: Test
     shape: Shape
-    name: str
-    blocks: tuple[PtxRole, ...]
+    function: str
+    blocks: tuple[ThreadPtx, ...]
     constants: tuple[int, ...]
     signature: Signature
 
     @staticmethod
-    def of(test: Test) -> PlayPtx:
+    def of(test: Test) -> PtxTest:
         """Raises `NotRunnable`."""
         shape = shape_of(test)
         found = obstacle_of_shape(test, shape)
         if found is not None:
             raise NotRunnable(found)
-        blocks = tuple(ptx_blocks(test))
+        blocks = ptx_blocks(test)
         seen = signature(test, shape, blocks)
-        return PlayPtx(test, shape, _code_name(seen, blocks), blocks, constants_of(blocks), seen)
+        return PtxTest(test, shape, _function_name(seen, blocks), blocks, constants_of(blocks), seen)
 
 
-def _code_name(signature: Signature, blocks: Sequence[PtxRole]) -> str:
-    """A name for all that makes the code of a play what it is."""
+def _function_name(signature: Signature, blocks: Sequence[ThreadPtx]) -> str:
+    """A name for all that makes the code of a test what it is."""
     digest = sha256(_signature_text(signature).encode())
     for block in blocks:
         digest.update(b"\0")
         digest.update("\n".join([line.text for line in block.lines]).encode())
-    return f"play_{digest.hexdigest()[:32]}"
+    return f"{PREFIX}{digest.hexdigest()[:32]}"
 
 
 @lru_cache(1 << 12)
@@ -71,15 +71,15 @@ def _signature_text(signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """What the assembler says against the code of a play, and the instruction it means, if it is one of the test's."""
+    """What the assembler says against a function, and the instruction it means, if it is one of the test's."""
 
     message: str
     thread: int | None = None
     index: int | None = None
 
 
-class RejectedPlays(Exception):
-    """The assembler rejects some plays, named here; what it thinks of the others nobody knows yet."""
+class RejectedTests(Exception):
+    """The assembler rejects some functions, named here; what it thinks of the others nobody knows yet."""
 
     def __init__(self, rejected: dict[str, Rejected]) -> None:
         super().__init__("\n".join(one.message for one in rejected.values()))
@@ -93,8 +93,8 @@ class Assembler:
         self.architecture = architecture
         self.folder: Path | None = None  # where the compiled kernels are kept
         self.compiler: Compiler = compiler_for(architecture)
-        self.linker: Linker = linker_for(self.compiler.version)
-        self.skeletons: dict[Signature, Skeleton] = {}
+        self.linker: CubinLinker = linker_for(self.compiler.version)
+        self.skeletons: dict[Signature, PtxSkeleton] = {}
         self._header = ""
         self._kernels = b""
 
@@ -102,35 +102,35 @@ class Assembler:
     def version(self) -> str:
         return f"{self.compiler.version}, {self.linker.version}"
 
-    def compile(self, plays: Sequence[PlayPtx]) -> bytes:
-        """The cubin of a module with these tests in this order; raises `RejectedPlays`."""
-        ptx = self.ptx(plays)
+    def compile(self, codes: Sequence[PtxTest]) -> bytes:
+        """The cubin of a module with these tests in this order; raises `RejectedTests`."""
+        ptx = self.ptx(codes)
         try:
             return self.linker.link([ptx.encode(), self.kernels], self.architecture)
         except CompileError as error:
-            raise self._rejected(plays, error.log) from None
+            raise self._rejected(codes, error.log) from None
 
-    def ptx(self, plays: Sequence[PlayPtx]) -> str:
-        """The PTX of the plays, one for all tests that share it, the texts of the tests, and the table of both."""
-        missing = {play.signature: play for play in plays if play.signature not in self.skeletons}
+    def ptx(self, codes: Sequence[PtxTest]) -> str:
+        """The PTX of the functions, each once however many tests share it, the texts of the tests, and the table."""
+        missing = {code.signature: code for code in codes if code.signature not in self.skeletons}
         self.skeletons |= compile_skeletons(
-            ((found, play.test, play.shape, play.blocks) for found, play in missing.items()),
+            ((found, code.test, code.shape, code.blocks) for found, code in missing.items()),
             self.compiler,
             self.architecture,
         )
-        table = ", ".join(play.name for play in plays)
+        table = ", ".join(code.function for code in codes)
         return "".join(
             (
                 self.header,
-                *(text for _, text in self._functions(plays)),
-                _texts(plays),
-                f".visible .global .align 8 .u64 plays[{len(plays)}] = {{{table}}};\n",
+                *(text for _, text in self._functions(codes)),
+                _texts(codes),
+                f".visible .global .align 8 .u64 test_functions[{len(codes)}] = {{{table}}};\n",
             )
         )
 
-    def _functions(self, plays: Sequence[PlayPtx]) -> Iterator[tuple[PlayPtx, str]]:
-        for number, play in enumerate({play.name: play for play in plays}.values()):
-            yield play, self.skeletons[play.signature].filled(play.name, number, play.blocks)
+    def _functions(self, codes: Sequence[PtxTest]) -> Iterator[tuple[PtxTest, str]]:
+        for number, code in enumerate({code.function: code for code in codes}.values()):
+            yield code, self.skeletons[code.signature].filled(code.function, number, code.blocks)
 
     @property
     def header(self) -> str:
@@ -139,7 +139,7 @@ class Assembler:
 
     @property
     def kernels(self) -> bytes:
-        """`reset`, `run` and `reduce`, to be linked with a table of plays."""
+        """`reset`, `run` and `reduce`, to be linked with a table of functions."""
         if not self._kernels:
             kept = None if self.folder is None else self.folder / KERNELS
             self._kernels = _whole(kept) or self._compiled_kernels()
@@ -150,32 +150,32 @@ class Assembler:
 
     def _compiled_kernels(self) -> bytes:
         clusters = CLUSTERS if int(self.architecture.strip("sm_af")) >= CLUSTER_ARCHITECTURE else ()
-        source = prelude(Dialect.CUDA) + "\n" + run_kernel([], Dialect.CUDA, clusters)
+        source = prelude(Dialect.CUDA) + "\n" + run_kernels([], Dialect.CUDA, clusters)
         return self.compiler.compile(source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu")
 
-    def _rejected(self, plays: Sequence[PlayPtx], log: str) -> Exception:
-        """Whose fault errors are: the line of the PTX tells the play, the thread and the instruction."""
+    def _rejected(self, codes: Sequence[PtxTest], log: str) -> Exception:
+        """Whose fault errors are: the line of the PTX tells the function, the thread and the instruction."""
         messages: dict[int, str] = {}
         for found in ERROR_LINE.finditer(log):
             messages.setdefault(int(found[1]), found[2].strip())
         rejected: dict[str, Rejected] = {}
         start = self.header.count("\n") + 1
         wrong = deque(sorted(messages))
-        for play, text in self._functions(plays):
+        for code, text in self._functions(codes):
             end = start + text.count("\n")
             while wrong and wrong[0] < end:
                 line = wrong.popleft()
-                if line >= start and play.name not in rejected:
-                    rejected[play.name] = Rejected(messages[line], *self._instruction(play, line - start))
+                if line >= start and code.function not in rejected:
+                    rejected[code.function] = Rejected(messages[line], *self._instruction(code, line - start))
             start = end
-        return RejectedPlays(rejected) if rejected else CompileError(log)
+        return RejectedTests(rejected) if rejected else CompileError(log)
 
-    def _instruction(self, play: PlayPtx, line: int) -> tuple[int | None, int | None]:
-        """The thread and the index of the instruction that a line of a play is."""
-        skeleton = self.skeletons[play.signature]
+    def _instruction(self, code: PtxTest, line: int) -> tuple[int | None, int | None]:
+        """The thread and the index of the instruction that a line of a function is."""
+        skeleton = self.skeletons[code.signature]
         start = skeleton.texts[0].count("\n")
         for (thread, _), after in zip(skeleton.gaps, skeleton.texts[1:], strict=True):
-            lines = play.blocks[thread].lines
+            lines = code.blocks[thread].lines
             if start <= line < start + len(lines):
                 return thread, lines[line - start].instruction
             start += len(lines) + after.count("\n")
@@ -199,11 +199,11 @@ def assembler_for(architecture: str) -> Assembler:
     return Assembler(architecture)
 
 
-def _texts(plays: Sequence[PlayPtx]) -> str:
-    """The tests themselves as data, eight bytes a number, so that a binary tells what it is.
+def _texts(codes: Sequence[PtxTest]) -> str:
+    """The tests themselves as data, eight bytes per number, so that a binary says what it is.
 
     One array for all of them: the assembler takes it many times as fast as one each.
     """
-    data = b"".join(f"{play.name}\n{print_test(play.test)}\0".encode() for play in plays)
+    data = b"".join(f"{code.function}\n{print_test(code.test)}\0".encode() for code in codes)
     words = struct.unpack(f"<{-(-len(data) // 8)}Q", data.ljust(-(-len(data) // 8) * 8, b"\0"))
     return f".visible .global .align 8 .b64 {TESTS}[{len(words)}] = {{{','.join(map(str, words))}}};\n"

@@ -17,7 +17,7 @@ ELF = b"\x7fELF"
 
 
 @dataclass(frozen=True, slots=True)
-class Linker:
+class CubinLinker:
     """One nvJitLink library and its version."""
 
     library: ctypes.CDLL
@@ -59,7 +59,7 @@ class Linker:
         return int(_function(self.library, name, self.numbers)(*arguments))
 
 
-def linker_for(version: str) -> Linker:
+def linker_for(version: str) -> CubinLinker:
     """The oldest linker that understands what the compiler of that version (`NVRTC 13.4`) writes."""
     major, minor = (int(part) for part in version.split()[-1].split("."))
     fitting = [linker for linker in linkers() if linker.numbers[0] == major and linker.numbers[1] >= minor]
@@ -69,9 +69,9 @@ def linker_for(version: str) -> Linker:
 
 
 @cache
-def linkers() -> tuple[Linker, ...]:
+def linkers() -> tuple[CubinLinker, ...]:
     found = {library._handle: library for library in libraries("nvJitLink")}
-    return tuple(Linker(library, numbers) for library in found.values() if (numbers := _version(library)))
+    return tuple(CubinLinker(library, numbers) for library in found.values() if (numbers := _version(library)))
 
 
 def _version(library: ctypes.CDLL) -> tuple[int, int] | None:

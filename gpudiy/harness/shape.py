@@ -15,10 +15,10 @@ THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS = 8, 16, 32, 128, 32  # what the
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a thread stands: the number of its part (kernel), then of each level inside the one around it."""
+class ThreadPlace:
+    """Where a thread of the test is: the number of its kernel, then of each level inside the one around it."""
 
-    part: int
+    kernel: int
     cluster: int
     cta: int
     warp: int
@@ -26,7 +26,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ObservedValue:
     """A value of an outcome: a row of the results, or a variable in global memory."""
 
     type: ScalarType
@@ -34,7 +34,7 @@ class Row:
     variable: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """`places` by thread; `clusters`, `ctas`, `warps`, `lanes` are the most places a level has inside the one around.
 
@@ -42,9 +42,9 @@ class Shape:
     `test.observed`, `rows` how many of them the threads write to the results.
     """
 
-    places: tuple[Place, ...]
-    parts: int
-    devices: tuple[int, ...]  # the device of each part
+    places: tuple[ThreadPlace, ...]
+    kernels: int
+    devices: tuple[int, ...]  # the device of each kernel
     clusters: int
     ctas: int
     warps: int
@@ -52,7 +52,7 @@ class Shape:
     variables: tuple[str, ...]
     shared: tuple[str, ...]
     shared_homes: tuple[int, ...]
-    observed: tuple[Row, ...]
+    observed: tuple[ObservedValue, ...]
     rows: int
     wide: bool
     addresses: bool
@@ -61,11 +61,16 @@ class Shape:
     def threads(self) -> int:
         return len(self.places)
 
-    def home(self, place: Place) -> int:
-        """The number of the CTA of a place."""
-        return (place.part * self.clusters + place.cluster) * self.ctas + place.cta
+    @property
+    def word_bytes(self) -> int:
+        """The size of a location, and of a result."""
+        return 8 if self.wide else 4
 
-    def place_number(self, place: Place) -> int:
+    def home(self, place: ThreadPlace) -> int:
+        """The number of the CTA of a place."""
+        return (place.kernel * self.clusters + place.cluster) * self.ctas + place.cta
+
+    def place_number(self, place: ThreadPlace) -> int:
         return (self.home(place) * self.warps + place.warp) * self.lanes + place.lane
 
 
@@ -75,7 +80,7 @@ def obstacle_of_shape(test: Test, shape: Shape) -> str | None:
         (shape.threads, THREADS, "threads"),
         (len(shape.variables) + len(shape.shared), VARIABLES, "variables"),
         (len(shape.observed), OBSERVED, "observed values"),
-        (shape.parts * shape.clusters * shape.ctas * shape.warps * shape.lanes, PLACES, "places"),
+        (shape.kernels * shape.clusters * shape.ctas * shape.warps * shape.lanes, PLACES, "places"),
     ):
         if number > most:
             return f"it has {number} {what}, a harness takes {most}"
@@ -100,20 +105,20 @@ def shape_of(test: Test) -> Shape:
     observed, rows = _rows(test, variables, types)
     used = [*(types[name] for name in variables), *(row.type for row in observed)]
     shape = Shape(
-        places,
-        1 + max(place.part for place in places),
-        _devices(test),
-        1 + max(place.cluster for place in places),
-        1 + max(place.cta for place in places),
-        1 + max(place.warp for place in places),
-        1 + max(place.lane for place in places),
-        variables,
-        shared,
-        (),
-        observed,
-        rows,
-        any(type.bits == 64 for type in used),
-        any(row.type.bits == 64 for row in observed) and _mentions_addresses(test),
+        places=places,
+        kernels=1 + max(place.kernel for place in places),
+        devices=_devices(test),
+        clusters=1 + max(place.cluster for place in places),
+        ctas=1 + max(place.cta for place in places),
+        warps=1 + max(place.warp for place in places),
+        lanes=1 + max(place.lane for place in places),
+        variables=variables,
+        shared=shared,
+        shared_homes=(),
+        observed=observed,
+        rows=rows,
+        wide=any(type.bits == 64 for type in used),
+        addresses=any(value.type.bits == 64 for value in observed) and _mentions_addresses(test),
     )
     return _with_homes(uses, shape) if shared else shape
 
@@ -127,7 +132,7 @@ def _with_homes(uses: Sequence[Use], shape: Shape) -> Shape:
     return replace(shape, shared_homes=tuple(homes.values()))
 
 
-def _places(test: Test) -> tuple[Place, ...]:
+def _places(test: Test) -> tuple[ThreadPlace, ...]:
     """Numbers of each level counted anew inside the unit around it, in the order of the threads."""
     inside: dict[tuple[int, ...], dict[int, int]] = {}
 
@@ -137,18 +142,18 @@ def _places(test: Test) -> tuple[Place, ...]:
 
     places = []
     for thread, placement in enumerate(test.scope_tree.placements):
-        part = placement.kernel
-        cluster = numbered((part,), placement.cluster)
-        cta = numbered((part, placement.cluster), placement.cta)
-        warp = numbered((part, placement.cluster, placement.cta), placement.warp)
-        lane = numbered((part, placement.cluster, placement.cta, placement.warp), thread)
-        places.append(Place(part, cluster, cta, warp, lane))
+        kernel = placement.kernel
+        cluster = numbered((kernel,), placement.cluster)
+        cta = numbered((kernel, placement.cluster), placement.cta)
+        warp = numbered((kernel, placement.cluster, placement.cta), placement.warp)
+        lane = numbered((kernel, placement.cluster, placement.cta, placement.warp), thread)
+        places.append(ThreadPlace(kernel, cluster, cta, warp, lane))
     return tuple(places)
 
 
 def _devices(test: Test) -> tuple[int, ...]:
     devices = {placement.kernel: placement.device for placement in test.scope_tree.placements}
-    return tuple(devices[part] for part in sorted(devices))
+    return tuple(devices[kernel] for kernel in sorted(devices))
 
 
 def variable_types(test: Test) -> dict[str, ScalarType]:
@@ -172,15 +177,17 @@ def _types(uses: Sequence[Use]) -> dict[str, ScalarType]:
     return types
 
 
-def _rows(test: Test, variables: tuple[str, ...], types: dict[str, ScalarType]) -> tuple[tuple[Row, ...], int]:
+def _rows(
+    test: Test, variables: tuple[str, ...], types: dict[str, ScalarType]
+) -> tuple[tuple[ObservedValue, ...], int]:
     registers = {(found.thread, found.name): found.type for found in test.registers}
     observed, rows = [], 0
     for item in test.observed:
         if isinstance(item, FinalVariable) and item.name in variables:
-            observed.append(Row(types[item.name], variable=variables.index(item.name)))
+            observed.append(ObservedValue(types[item.name], variable=variables.index(item.name)))
             continue
         type = registers[item.thread, item.name] if isinstance(item, FinalRegister) else types[item.name]
-        observed.append(Row(type, row=rows))
+        observed.append(ObservedValue(type, row=rows))
         rows += 1
     return tuple(observed), rows
 

@@ -1,6 +1,6 @@
-"""Plays in PTX without compiling each: tests whose code differs only inside their inline PTX share a skeleton.
+"""Functions in PTX without compiling each: tests whose code differs only inside their inline PTX share a skeleton.
 
-The compiler passes inline PTX through as it is, and knows of it only its operands. So the play of a test is compiled
+The compiler passes inline PTX through as it is, and knows only its operands. So the function of a test is compiled
 once for each *signature* (variables, operands and results of its threads) with a mark in place of every block; the PTX
 of a test is that skeleton with its own blocks in place of the marks. It is the same, line by line, as what the compiler
 makes of the whole source.
@@ -12,15 +12,16 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from gpudiy.harness.function_source import constant_types, function_source, ptx_threads, result_rows, used_variables
+from gpudiy.harness.inline_ptx import Input, Output, PtxLine, ThreadPtx
 from gpudiy.harness.nvrtc import Compiler, Product
-from gpudiy.harness.ptx_role import Input, Output, PtxRole
 from gpudiy.harness.shape import Shape
-from gpudiy.harness.source import Dialect, cuda_roles, play_text, prelude_of_plays, result_rows, used_variables
+from gpudiy.harness.source import prelude_of_functions
 from gpudiy.litmus.test import Test
 
-MARK = "GPUDIY_ROLE"
-NAME = "play_skeleton"
-FUNCTION = re.compile(r"^\.visible \.func (play_\d+)\s*\(.*?^\}\n", re.MULTILINE | re.DOTALL)
+MARK = "GPUDIY_THREAD"
+NAME = "test_skeleton"
+FUNCTION = re.compile(r"^\.visible \.func (test_\d+)\s*\(.*?^\}\n", re.MULTILINE | re.DOTALL)
 MARKED = re.compile(rf"^\s*{MARK} (\d+)([^\n]*)\n", re.MULTILINE)
 OPERAND = re.compile(r"%(\d+|=)")
 OPTIONS = ("-rdc=true",)
@@ -39,13 +40,13 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
-class Skeleton:
-    """PTX of a play with gaps: `texts` around them, and for each gap its thread and the registers of its operands."""
+class PtxSkeleton:
+    """PTX of a function with gaps: `texts` around them; for each gap its thread and the registers of its operands."""
 
     texts: tuple[str, ...]
     gaps: tuple[tuple[int, tuple[str, ...]], ...]
 
-    def filled(self, name: str, number: int, blocks: Sequence[PtxRole]) -> str:
+    def filled(self, name: str, number: int, blocks: Sequence[ThreadPtx]) -> str:
         """The PTX of a test, the `number`-th of its module."""
         parts = [self.texts[0].replace(NAME, name)]
         for (thread, registers), text in zip(self.gaps, self.texts[1:], strict=True):
@@ -58,7 +59,7 @@ class Skeleton:
         return "".join(parts)
 
 
-def signature(test: Test, shape: Shape, blocks: Sequence[PtxRole]) -> Signature:
+def signature(test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> Signature:
     numbers = {name: f"v{number}" for number, name in enumerate(shape.variables)}
     numbers |= {name: f"s{number}" for number, name in enumerate(shape.shared)}
     operands = []
@@ -70,19 +71,19 @@ def signature(test: Test, shape: Shape, blocks: Sequence[PtxRole]) -> Signature:
 
 
 def compile_skeletons(
-    wanted: Iterable[tuple[Signature, Test, Shape, Sequence[PtxRole]]], compiler: Compiler, architecture: str
-) -> dict[Signature, Skeleton]:
-    """One skeleton a signature, from any test that has it; all of them in one call of the compiler."""
+    wanted: Iterable[tuple[Signature, Test, Shape, Sequence[ThreadPtx]]], compiler: Compiler, architecture: str
+) -> dict[Signature, PtxSkeleton]:
+    """One skeleton per signature, from any test that has it; all of them in one call of the compiler."""
     examples = {found: (test, shape, blocks) for found, test, shape, blocks in wanted}
     if not examples:
         return {}
-    texts = [prelude_of_plays()]
+    texts = [prelude_of_functions()]
     texts += (
-        _marked_source(f"play_{number}", found, *example) for number, (found, example) in enumerate(examples.items())
+        _marked_source(f"test_{number}", found, *example) for number, (found, example) in enumerate(examples.items())
     )
     ptx = compiler.compile("\n".join(texts), architecture, Product.PTX, OPTIONS).decode()
     functions = {found[1]: found[0] for found in FUNCTION.finditer(ptx)}
-    return {found: _skeleton(functions[f"play_{number}"], f"play_{number}") for number, found in enumerate(examples)}
+    return {found: _skeleton(functions[f"test_{number}"], f"test_{number}") for number, found in enumerate(examples)}
 
 
 def ptx_header(compiler: Compiler, architecture: str) -> str:
@@ -91,30 +92,33 @@ def ptx_header(compiler: Compiler, architecture: str) -> str:
     return "".join(f"{line}\n" for line in ptx.split("\n") if line.startswith((".version", ".target", ".address_size")))
 
 
-def _marked_source(name: str, found: Signature, test: Test, shape: Shape, blocks: Sequence[PtxRole]) -> str:
-    """The play of a test with numbered variables and marks in place of its blocks."""
+def _marked_source(name: str, found: Signature, test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> str:
+    """The function of a test with numbered variables and marks in place of its blocks."""
     shape = replace(
         shape,
         variables=tuple(f"v{number}" for number in range(found.variables)),
         shared=tuple(f"s{number}" for number in range(found.shared)),
     )
-    renamed = [
-        replace(block, outputs=outputs, inputs=inputs)
-        for block, (outputs, inputs) in zip(blocks, found.operands, strict=True)
-    ]
-    marks = []
-    for block in renamed:
-        count = len(block.outputs) + len(block.inputs)
-        marks.append([f'    "{MARK} {block.thread}{"".join(f" %{number}" for number in range(count))}\\n"'])
-    roles = cuda_roles(shape, result_rows(test, shape), renamed, marks)
-    return play_text("a skeleton", name, shape, roles, renamed, used_variables(renamed), Dialect.CUDA)
+    marked = []
+    for block, (outputs, inputs) in zip(blocks, found.operands, strict=True):
+        operands = "".join(f" %{number}" for number in range(len(outputs) + len(inputs)))
+        mark = PtxLine(f"{MARK} {block.thread}{operands}")
+        marked.append(replace(block, outputs=outputs, inputs=inputs, lines=(mark,)))
+    return function_source(
+        name,
+        "a skeleton",
+        shape,
+        ptx_threads(shape, result_rows(test, shape), marked),
+        used=used_variables(marked),
+        constant_types=constant_types(marked),
+    )
 
 
-def _skeleton(text: str, name: str) -> Skeleton:
+def _skeleton(text: str, name: str) -> PtxSkeleton:
     texts, gaps, end = [], [], 0
     text = text.replace(name, NAME)
     for found in MARKED.finditer(text):
         texts.append(text[end : found.start()])
         gaps.append((int(found[1]), tuple(found[2].split())))
         end = found.end()
-    return Skeleton((*texts, text[end:]), tuple(gaps))
+    return PtxSkeleton((*texts, text[end:]), tuple(gaps))

@@ -105,7 +105,7 @@ class Draft:
                 return self._sourced(test, places)
             raise self._located(invalid, places) from None
 
-    def _sourced(self, test: Test, places: list[list[Piece]]) -> SourcedTest:
+    def _sourced(self, test: Test, places: list[list[TextPiece]]) -> SourcedTest:
         return SourcedTest(test, self.source, tuple(tuple(place.offset for place in thread) for thread in places))
 
     def _inferred(

@@ -113,10 +113,10 @@ def test_kernels_run_side_by_side_on_streams_of_their_own(machine: Make) -> None
     assert here.journal.violations == []
     assert total(given) >= 500
     assert given["liveness"][2] > 0  # type: ignore[index]
-    parts = [launch for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
-    assert [part["arguments"].split()[7] for part in parts] == ["0", "1"]
-    assert len({part["stream"] for part in parts}) == 2
-    assert sum(int(part["grid"]) for part in parts) <= 8
+    launches = [launch for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
+    assert [launch["arguments"].split()[7] for launch in launches] == ["0", "1"]
+    assert len({launch["stream"] for launch in launches}) == 2
+    assert sum(int(launch["grid"]) for launch in launches) <= 8
 
 
 def test_devices_share_the_memory_of_the_first(machine: Make) -> None:
@@ -127,8 +127,8 @@ def test_devices_share_the_memory_of_the_first(machine: Make) -> None:
     assert here.journal.violations == []
     assert total(given) >= 500
     assert given["liveness"][2] > 0  # type: ignore[index]
-    parts = [launch for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
-    assert [(part["device"], part["arguments"].split()[7]) for part in parts] == [("0", "0"), ("1", "1")]
+    launches = [launch for launch in here.journal.entries("launch") if launch["kernel"] == "run"]
+    assert [(launch["device"], launch["arguments"].split()[7]) for launch in launches] == [("0", "0"), ("1", "1")]
     assert here.journal.entries("peer") == [{"from": "1", "to": "0"}]
     assert {found["device"] for found in here.journal.entries("alloc")} == {"0"}
 
@@ -323,18 +323,18 @@ import pycuda.driver as driver
 driver.Stream, right = lambda: right(1), driver.Stream
 driver.memcpy_dtoh_async = lambda to, source, stream: driver.memcpy_dtoh(to, source)
 """,
-    "another part": """
+    "another kernel": """
 import gpudiy.devices.cuda_launch as module
 import numpy
-right = module._launch_parts
+right = module._launch_run
 class Shifted:
     def __init__(self, kernel):
         self.gpu, self.function = kernel.gpu, lambda *given, **more: kernel.function(
             *given[:7], numpy.uint32(1), *given[8:], **more)
 def parts(kernels, *given):
     from dataclasses import replace
-    return right(replace(kernels, parts=tuple(map(Shifted, kernels.parts))), *given)
-module._launch_parts = parts
+    return right(replace(kernels, run=tuple(map(Shifted, kernels.run))), *given)
+module._launch_run = parts
 """,
 }
 

@@ -173,7 +173,7 @@ def test_what_it_cannot_run_as_it_is_meant(device: OpenClDevice, change: tuple[s
 def test_a_table_that_is_too_small_grows(
     device: OpenClDevice, classic: dict[str, Test], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gpudiy.harness.geometry.DEFAULT_SLOTS", 1)
+    monkeypatch.setattr("gpudiy.harness.launch_plan.DEFAULT_SLOTS", 1)
     seen = device.run(classic["SB"], Incantation(), 200_000, 1)
     assert seen.iterations >= 200_000
     assert len(seen.outcomes) >= 2

@@ -111,7 +111,7 @@ def refuse_to_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object) -> bytes:
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr("gpudiy.harness.nvjitlink.Linker.link", refused)
+    monkeypatch.setattr("gpudiy.harness.nvjitlink.CubinLinker.link", refused)
 
 
 def test_a_corrupt_cache_is_made_anew(out: Path, own_cache: Path) -> None:
@@ -185,7 +185,7 @@ def test_tests_with_the_same_code_share_it(out: Path, tmp_path: Path, capsys: py
     capsys.readouterr()
     assert run(*paths, "--emit", "ptx", "--arch", "sm_80") == 0
     ptx = capsys.readouterr().out
-    assert ptx.count(".visible .func") == 2 and "plays[4] = " in ptx
+    assert ptx.count(".visible .func") == 2 and "test_functions[4] = " in ptx
     assert main(["optcheck", str(out / str(built["CoWW"].file))]) == 1
     said = capsys.readouterr().out
     assert "CoWW: removed: P0: the store is gone" in said and "    PTX  P0: st.s32 [x],1" in said
@@ -230,7 +230,7 @@ def test_stress_is_there(architecture: str, out: Path) -> None:
     assert not built.stress
     listing = disassembled((out / str(built.file)).read_bytes())
     assert not checked_stress(listing)
-    assert checked_stress(only(listing, re.compile("play_"))) == "no loop that stresses memory is in the binary"
+    assert checked_stress(only(listing, re.compile("test_"))) == "no loop that stresses memory is in the binary"
     assert "there is no kernel run" in checked_stress(only(listing, re.compile(r"\w*stress")))
 
 
@@ -286,6 +286,14 @@ def test_sources_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert ".target sm_80" in capsys.readouterr().out
 
 
+# A process that is started in the background ignores interrupts, and so do its children.
+INTERRUPTIBLE = """import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from gpudiy.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) -> None:
     """Enough tests for several batches; whatever the cache holds after Ctrl-C is whole and is used again."""
     stream = tmp_path / "many.litmus"
@@ -293,7 +301,17 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) ->
     with stream.open("w") as file:
         subprocess.run([*gpudiy, "generate", "--family", "classic", "-q"], stdout=file, check=True)
     environment = {**os.environ, "GPUDIY_BATCH": "10"}
-    command = [*gpudiy, "build", str(stream), "--arch", "sm_80", "-o", str(tmp_path / "built")]
+    command = [
+        sys.executable,
+        "-c",
+        INTERRUPTIBLE,
+        "build",
+        str(stream),
+        "--arch",
+        "sm_80",
+        "-o",
+        str(tmp_path / "built"),
+    ]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 600
     while not list(own_cache.rglob("*.cubin")) and time.monotonic() < deadline:

@@ -12,7 +12,7 @@ from harness_host import HostModule
 from gpudiy.harness.host_build import compile_host
 from gpudiy.harness.host_side import Counted
 from gpudiy.harness.incantation import Incantation, StressPattern
-from gpudiy.harness.source import Dialect, PlaySource, module_source, play_source
+from gpudiy.harness.source import Dialect, RenderedTest, module_source, render_test
 from gpudiy.litmus import read_test
 from gpudiy.litmus.condition import AddressOf
 
@@ -21,21 +21,23 @@ NAMES = ("alone", "apart", "roles", "exchanged", "added", "shared", "kernels", "
 
 
 @pytest.fixture(scope="session")
-def plays() -> list[PlaySource]:
+def rendered() -> list[RenderedTest]:
     """Tests whose threads cannot disturb each other, or do so in ways of which each gives one outcome."""
-    return [play_source(read_test((HARNESS_DATA / f"{name}.litmus").read_text()), Dialect.HOST) for name in NAMES]
+    return [render_test(read_test((HARNESS_DATA / f"{name}.litmus").read_text()), Dialect.HOST) for name in NAMES]
 
 
 @pytest.fixture(scope="session")
-def module(plays: list[PlaySource], tmp_path_factory: pytest.TempPathFactory) -> HostModule:
-    return built(plays, tmp_path_factory.mktemp("host"))
+def module(rendered: list[RenderedTest], tmp_path_factory: pytest.TempPathFactory) -> HostModule:
+    return built(rendered, tmp_path_factory.mktemp("host"))
 
 
-def built(plays: list[PlaySource], folder: Path, change: Callable[[str], str] = lambda source: source) -> HostModule:
-    source = module_source(plays, Dialect.HOST)
+def built(
+    rendered: list[RenderedTest], folder: Path, change: Callable[[str], str] = lambda source: source
+) -> HostModule:
+    source = module_source(rendered, Dialect.HOST)
     changed = change(source)
     compile_host(changed, folder / "tests.so")
-    return HostModule(folder / "tests.so", plays)
+    return HostModule(folder / "tests.so", rendered)
 
 
 EXPECTED: dict[str, set[tuple[object, ...]]] = {
@@ -61,10 +63,10 @@ def fault_of(name: str, module: HostModule, number: int, incantation: Incantatio
         return f"{sum(counted.outcomes.values())} outcomes of {plan.instances} instances"
     if not set(counted.outcomes) <= EXPECTED[name]:
         return f"impossible outcomes {set(counted.outcomes) - EXPECTED[name]}"
-    parts = module.plays[number].shape.parts
-    if counted.finished_threads != plan.testing_groups * plan.group_size * parts:
+    kernels = module.tests[number].shape.kernels
+    if counted.finished_threads != plan.testing_groups * plan.group_size * kernels:
         return "not every thread finished"
-    batches = plan.rounds * plan.teams
+    batches = plan.rounds * plan.instance_groups
     if incantation.synchronisation and counted.meetings + counted.timeouts != batches:
         return f"{counted.meetings} meetings and {counted.timeouts} timeouts of {batches}"
     if not incantation.synchronisation and counted.meetings + counted.timeouts:
@@ -83,8 +85,8 @@ def stress_fault(counted: Counted, incantation: Incantation) -> str | None:
 
 @pytest.mark.parametrize("incantation", [STRESSED, QUIET], ids=["stressed", "quiet"])
 def test_every_outcome_is_counted_and_possible(module: HostModule, incantation: Incantation) -> None:
-    for number, play in enumerate(module.plays):
-        assert fault_of(play.test.name, module, number, incantation) is None, play.test.name
+    for number, one in enumerate(module.tests):
+        assert fault_of(one.test.name, module, number, incantation) is None, one.test.name
 
 
 def test_both_orders_are_seen(module: HostModule) -> None:
@@ -109,21 +111,21 @@ def test_stress_is_counted(module: HostModule, pattern: StressPattern) -> None:
 
 def test_a_meeting_that_cannot_be_is_given_up(module: HostModule) -> None:
     """With nobody in one of the two kernels the other one goes on alone, and says so."""
-    play = module.plays[6]
-    assert play.test.name == "kernels"
-    counted, plan = module.run(6, Incantation(group_size=4, instances=8, spin_limit=3, memory_stress=False), parts=1)
+    one = module.tests[6]
+    assert one.test.name == "kernels"
+    counted, plan = module.run(6, Incantation(group_size=4, instances=8, spin_limit=3, memory_stress=False), kernels=1)
     assert sum(counted.outcomes.values()) == plan.instances
     assert counted.meetings == 0 == counted.overlaps
 
 
 def test_more_outcomes_than_slots_are_told(tmp_path: Path) -> None:
     """Every instance its own outcome: the table is full, nothing is lost silently."""
-    play = play_source(read_test((HARNESS_DATA / "alone.litmus").read_text()), Dialect.HOST)
+    one = render_test(read_test((HARNESS_DATA / "alone.litmus").read_text()), Dialect.HOST)
 
     def own_outcomes(source: str) -> str:
         return source.replace("result[0] = (u32)r0;", "result[0] = instance;")
 
-    module = built([play], tmp_path, own_outcomes)
+    module = built([one], tmp_path, own_outcomes)
     incantation = Incantation(group_size=8, instances=200, memory_stress=False)
     counted, plan = module.run(0, incantation, table_slots=64)
     assert len(counted.outcomes) == 64 and counted.overflow == plan.instances - 64
@@ -131,15 +133,18 @@ def test_more_outcomes_than_slots_are_told(tmp_path: Path) -> None:
     assert len(counted.outcomes) == plan.instances and counted.overflow == 0
     assert set(counted.outcomes.values()) == {1}
     (tmp_path / "careless").mkdir()
-    careless = built([play], tmp_path / "careless", lambda source: own_outcomes(source).replace(COMPARED, "if (1) {"))
+    careless = built([one], tmp_path / "careless", lambda source: own_outcomes(source).replace(COMPARED, "if (1) {"))
     counted, plan = careless.run(0, incantation, table_slots=512)
     assert len(counted.outcomes) < plan.instances  # the test above would have noticed
 
 
 COMPARED = "if (owner == 0 || same_outcome(launch, locations, results, owner - 1, instance)) {"
 FAULTS = {
-    "swapped roles": ("switch (role) {", "switch (1 - role) {"),
-    "two roles on a thread": ("seat.role = launch->thread_at[", "seat.role = 0 * launch->thread_at["),
+    "swapped threads": ("switch (test_thread) {", "switch (1 - test_thread) {"),
+    "two threads of the test on one": (
+        "position.test_thread = launch->thread_at[",
+        "position.test_thread = 0 * launch->thread_at[",
+    ),
     "locations not reset": (
         "put(locations + location_offset(launch, instance, v)",
         "if (instance % 7) put(locations + location_offset(launch, instance, v)",
@@ -154,26 +159,26 @@ FAULTS = {
     ),
     "an instance never counted": ("add_to_shared(counts + slot, 1);", "add_to_shared(counts + slot, instance != 0);"),
     "stress hoisted away": ("const u32 pairs = (accesses + 1) / 2;", "const u32 pairs = 0 * accesses;"),
-    "meetings not counted": ("told[1] += before >> 16 == 0;", ""),
+    "meetings not counted": ("counts->complete += before >> 16 == 0;", ""),
     "a round too few": (
-        "round < launch->rounds; round++) {\n        const Seat",
-        "round + 1 < launch->rounds; round++) {\n        const Seat",
+        "round < launch->rounds; round++) {\n        const Position",
+        "round + 1 < launch->rounds; round++) {\n        const Position",
     ),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_noticed(fault: str, plays: list[PlaySource], tmp_path: Path) -> None:
+def test_faults_are_noticed(fault: str, rendered: list[RenderedTest], tmp_path: Path) -> None:
     old, new = (text.replace("\\n", "\n") for text in FAULTS[fault])
 
     def change(source: str) -> str:
         assert old in source
         return source.replace(old, new)
 
-    module = built(plays, tmp_path, change)
+    module = built(rendered, tmp_path, change)
     found = [
-        fault_of(play.test.name, module, number, incantation)
-        for number, play in enumerate(plays)
+        fault_of(one.test.name, module, number, incantation)
+        for number, one in enumerate(rendered)
         for incantation in (STRESSED, QUIET)
     ]
     assert any(found)

@@ -16,18 +16,18 @@ from conftest import DATA, ROOT
 from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
 from gpudiy.errors import MissingTool
-from gpudiy.harness import c11_role, cuda_library, nvjitlink, nvrtc
-from gpudiy.harness.module import PlayPtx, RejectedPlays, assembler_for
+from gpudiy.harness import c11_obstacles, cuda_library, nvjitlink, nvrtc
+from gpudiy.harness.module import PtxTest, RejectedTests, assembler_for
 from gpudiy.harness.nvrtc import CompileError, Product, compiler_for
 from gpudiy.harness.source import (
     Dialect,
     NotRunnable,
+    function_name,
     module_source,
     obstacle,
-    play_name,
-    play_source,
     prelude,
-    prelude_of_plays,
+    prelude_of_functions,
+    render_test,
 )
 from gpudiy.litmus import print_test, read_test, read_tests
 from gpudiy.litmus.test import Test
@@ -59,16 +59,18 @@ def figures() -> Iterator[Test]:
 def test_skeletons_give_what_the_compiler_gives() -> None:
     """PTX of tests put together from skeletons is that of their whole source, but for the numbers of labels."""
     tests = [*figures(), *sample("rmw", 97, 10), *sample("dependencies", 53, 10), *sample("classic", 11, 10)]
-    plays = [PlayPtx.of(test) for test in tests]
+    codes = [PtxTest.of(test) for test in tests]
     assembler = assembler_for("sm_90")
-    source = "\n".join((prelude_of_plays(), *(play_source(test, Dialect.CUDA).text for test in tests)))
+    source = "\n".join((prelude_of_functions(), *(render_test(test, Dialect.CUDA).text for test in tests)))
     whole = assembler.compiler.compile(source, "sm_90", Product.PTX, ("-rdc=true",)).decode()
     direct = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(whole)}
-    ours = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(assembler.ptx(plays))}
-    assert len(ours) == len({play.name for play in plays}) > 30
-    for play, test in zip(plays, tests, strict=True):
-        assert ours[play.name] == [line.replace(play_name(test), play.name) for line in direct[play_name(test)]]
-    assert len({play.signature for play in plays}) < len(plays)
+    ours = {found[1]: _without_numbers(found[0]) for found in FUNCTION.finditer(assembler.ptx(codes))}
+    assert len(ours) == len({code.function for code in codes}) > 30
+    for code, test in zip(codes, tests, strict=True):
+        assert ours[code.function] == [
+            line.replace(function_name(test), code.function) for line in direct[function_name(test)]
+        ]
+    assert len({code.signature for code in codes}) < len(codes)
 
 
 def _without_numbers(text: str) -> list[str]:
@@ -84,12 +86,12 @@ def test_samples_of_families_compile(architecture: str) -> None:
     tests = [*sample("classic", 40, 3), *sample("rmw", 300, 3), *sample("dependencies", 200, 2)]
     if architecture in ("sm_90", "sm_100", "sm_120"):
         tests += sample("modern", 2000, 3)
-    plays = list({play.name: play for play in map(PlayPtx.of, tests)}.values())
-    cubin = assembler_for(architecture).compile(plays)
+    codes = list({code.function: code for code in map(PtxTest.of, tests)}.values())
+    cubin = assembler_for(architecture).compile(codes)
     assert cubin.startswith(b"\x7fELF")
     binary = read_binary(cubin)  # a binary tells what it is
     assert binary.architecture == architecture
-    assert [test for play in plays for test in binary.tests[play.name]] == [play.test for play in plays]
+    assert [test for code in codes for test in binary.tests[code.function]] == [code.test for code in codes]
     for kernel in (b"reset", b"run", b"reduce"):
         assert b".text." + kernel in cubin
 
@@ -100,8 +102,8 @@ def test_what_the_compiler_rejects_is_found_again() -> None:
     text = print_test(bad).replace("membar.gl", "fence.acq_rel.cluster")
     bad = read_test(text)
     worse = read_test(print_test(bad).replace("fence.acq_rel.cluster", "fence.sc.cluster"))
-    tests = [PlayPtx.of(bad), PlayPtx.of(good), PlayPtx.of(worse)]
-    with pytest.raises(RejectedPlays) as caught:
+    tests = [PtxTest.of(bad), PtxTest.of(good), PtxTest.of(worse)]
+    with pytest.raises(RejectedTests) as caught:
         assembler_for("sm_80").compile(tests)
     assert list(caught.value.rejected) == [tests[0].name, tests[2].name]  # all at once, and no other
     for test, found in zip((bad, worse), caught.value.rejected.values(), strict=True):
@@ -114,8 +116,8 @@ def test_what_the_compiler_rejects_is_found_again() -> None:
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="there is no nvcc")
 def test_nvcc_takes_the_source_too(tmp_path: Path) -> None:
     tests = [*figures()]
-    plays = [play_source(test, Dialect.CUDA) for test in tests]
-    (tmp_path / "tests.cu").write_text(module_source(plays, Dialect.CUDA))
+    codes = [render_test(test, Dialect.CUDA) for test in tests]
+    (tmp_path / "tests.cu").write_text(module_source(codes, Dialect.CUDA))
     done = subprocess.run(
         ["nvcc", "-arch=sm_80", "-cubin", "tests.cu", "-o", "tests.cubin"], cwd=tmp_path, capture_output=True, text=True
     )
@@ -126,17 +128,17 @@ def test_nvcc_takes_the_source_too(tmp_path: Path) -> None:
 def test_source_is_tidy_and_has_the_test_in_it() -> None:
     test = read_test((ROOT / "docs" / "examples" / "sb.litmus").read_text())
     for dialect in Dialect:
-        source = module_source([play_source(test, dialect)], dialect)
+        source = module_source([render_test(test, dialect)], dialect)
         assert "\n\n\n" not in source and " \n" not in source and source.endswith("}\n")
         assert not re.search(r"\{[%{]|[%}]\}(?!;)", prelude(dialect))  # nothing of the templates is left
-    cuda = play_source(test, Dialect.CUDA).text
+    cuda = render_test(test, Dialect.CUDA).text
     assert "st.global.cg.s32 [r1]" in cuda and "ld.global.cg.s32 r2,[r3]" in cuda
     assert "memory_order" not in cuda
 
 
 def test_the_same_source_every_time() -> None:
     test = read_test((ROOT / "docs" / "examples" / "sb.litmus").read_text())
-    assert play_source(test, Dialect.CUDA) == play_source(test, Dialect.CUDA)
+    assert render_test(test, Dialect.CUDA) == render_test(test, Dialect.CUDA)
 
 
 def test_missing_tools_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -188,7 +190,7 @@ CTAS = "(device (kernel (cta P0) (cta P1)))"
 def test_what_cannot_keep_its_meaning_is_told(row: str, tree: str, dialect: Dialect, why: str) -> None:
     test = read_test(PROGRAM.format(init="", row=row, tree=tree))
     with pytest.raises(NotRunnable, match=why):
-        play_source(test, dialect)
+        render_test(test, dialect)
 
 
 FOLDED = """GPU_PTX T
@@ -235,7 +237,7 @@ def test_dependencies_that_a_compiler_sees_through_are_told(code: str, why: str 
 def test_the_table_of_the_page_is_the_one_that_is_used() -> None:
     page_file = ROOT / "docs" / "build.md"
     page = page_file.read_text()
-    lines = ["| PTX | OpenCL | why |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in c11_role.TABLE)]
+    lines = ["| PTX | OpenCL | why |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in c11_obstacles.TABLE)]
     table = "\n".join(lines) + "\n"
     start, end = page.index("<!-- table -->\n") + 15, page.index("<!-- end of table -->")
     if os.environ.get("PROMOTE"):

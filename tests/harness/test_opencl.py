@@ -7,15 +7,16 @@ from typing import Any
 import pytest
 from conftest import DATA
 
-from gpudiy.harness.geometry import Limits, buffer_bytes, helper_shared_bytes, launch_bytes, plan_launch
 from gpudiy.harness.host_side import BUFFERS, Counted, decode
 from gpudiy.harness.incantation import Incantation
-from gpudiy.harness.source import Dialect, PlaySource, module_source, play_source
+from gpudiy.harness.launch_data import buffer_bytes, helper_shared_bytes, launch_bytes
+from gpudiy.harness.launch_plan import DeviceLimits, plan_launch
+from gpudiy.harness.source import Dialect, RenderedTest, module_source, render_test
 from gpudiy.litmus import read_test
 
 opencl: Any = pytest.importorskip("pyopencl", reason="PyOpenCL is not there: pip install 'gpudiy[opencl]'")
 
-CPU = Limits(groups=2, group_size=1, in_sequence=True)
+CPU = DeviceLimits(groups=2, group_size=1, in_sequence=True)
 EXPECTED = {
     "alone": {(5, 5)},
     "apart": {(3, 4)},
@@ -33,18 +34,18 @@ def context() -> Any:
     return opencl.Context(platforms[0].get_devices()[:1])
 
 
-def launched(context: Any, program: Any, play: PlaySource, incantation: Incantation) -> tuple[Counted, int]:
+def launched(context: Any, program: Any, one: RenderedTest, incantation: Incantation) -> tuple[Counted, int]:
     import numpy
 
-    plan = plan_launch(play.shape, incantation, CPU)
-    sizes = buffer_bytes(play.shape, plan, incantation)
+    plan = plan_launch(one.shape, incantation, CPU)
+    sizes = buffer_bytes(one.shape, plan, incantation)
     queue = opencl.CommandQueue(context)
     memory = {name: opencl.Buffer(context, opencl.mem_flags.READ_WRITE, size) for name, size in sizes.items()}
-    launch = numpy.frombuffer(launch_bytes(play.test, play.shape, plan, incantation, 1), numpy.uint8)
+    launch = numpy.frombuffer(launch_bytes(one.test, one.shape, plan, incantation, 1), numpy.uint8)
     opencl.enqueue_copy(queue, memory["launch"], launch)
     helper = (plan.helper_groups, plan.helper_size, helper_shared_bytes())
     for name, groups, size, shared in (
-        ("reset", *helper), (play.kernel, plan.groups, plan.group_size, max(8, plan.shared_bytes)), ("reduce", *helper),
+        ("reset", *helper), (one.kernel, plan.groups, plan.group_size, max(8, plan.shared_bytes)), ("reduce", *helper),
     ):  # fmt: skip
         kernel = opencl.Kernel(program, name)
         kernel.set_args(*(memory[b.name] for b in BUFFERS), numpy.uint32(0), opencl.LocalMemory(shared))
@@ -52,16 +53,16 @@ def launched(context: Any, program: Any, play: PlaySource, incantation: Incantat
     table, counters = bytearray(sizes["table"]), bytearray(sizes["counters"])
     opencl.enqueue_copy(queue, table, memory["table"])
     opencl.enqueue_copy(queue, counters, memory["counters"])
-    return decode(play.shape, plan.table_slots, bytes(table), bytes(counters)), plan.instances
+    return decode(one.shape, plan.table_slots, bytes(table), bytes(counters)), plan.instances
 
 
 def test_outcomes_are_counted_and_possible(context: Any) -> None:
     texts = ((DATA / "harness" / f"{name}.litmus").read_text() for name in EXPECTED)
-    plays = [play_source(read_test(text), Dialect.OPENCL) for text in texts]
-    program = opencl.Program(context, module_source(plays, Dialect.OPENCL)).build("-cl-std=CL3.0")
-    for play in plays:
-        counted, instances = launched(context, program, play, Incantation(instances=4096, spin_limit=64))
+    rendered = [render_test(read_test(text), Dialect.OPENCL) for text in texts]
+    program = opencl.Program(context, module_source(rendered, Dialect.OPENCL)).build("-cl-std=CL3.0")
+    for one in rendered:
+        counted, instances = launched(context, program, one, Incantation(instances=4096, spin_limit=64))
         assert sum(counted.outcomes.values()) == instances >= 4096
-        assert set(counted.outcomes) <= EXPECTED[play.test.name]
+        assert set(counted.outcomes) <= EXPECTED[one.test.name]
         assert counted.meetings + counted.timeouts == instances // 64
         assert counted.overflow == 0 and counted.stress_accesses > 0

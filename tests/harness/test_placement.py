@@ -1,4 +1,4 @@
-"""Who plays what: the harness's own code, compiled for the host, deals out seats, and the scope tree must hold."""
+"""Which thread runs what: the harness's own code, compiled for the host, must keep to the scope tree."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpudiy.harness.geometry import Impossible, Limits, Plan, launch_bytes, plan_launch
 from gpudiy.harness.host_build import compile_host
 from gpudiy.harness.incantation import Incantation
+from gpudiy.harness.launch_data import launch_bytes
+from gpudiy.harness.launch_plan import DeviceLimits, Impossible, LaunchPlan, plan_launch
 from gpudiy.harness.shape import Shape, shape_of
 from gpudiy.harness.source import Dialect, prelude
 from gpudiy.litmus import ScopeTree, read_test
@@ -20,18 +21,18 @@ from gpudiy.litmus.test import Test
 
 NOBODY = 0xFFFFFFFF
 PROBE = """
-extern "C" void probe(const Launch *launch, u32 groups, u32 size, u32 part, u32 round, u32 *seats)
+extern "C" void probe(const Launch *launch, u32 groups, u32 size, u32 kernel_number, u32 round, u32 *positions)
 {
     Group group;
     group.size = size;
     for (u32 g = 0; g < groups; g++) {
         for (u32 t = 0; t < size; t++) {
             here = Here{g, groups, t, &group};
-            u32 *const to = seats + 3 * (g * size + t);
-            const Seat seat = take_seat(launch, part, round);
-            to[0] = group_position(launch) < launch->testing_groups ? seat.role : NOBODY;
-            to[1] = seat.team;
-            to[2] = seat.home;
+            u32 *const to = positions + 3 * (g * size + t);
+            const Position position = find_position(launch, kernel_number, round);
+            to[0] = group_position(launch) < launch->testing_groups ? position.test_thread : NOBODY;
+            to[1] = position.instance_group;
+            to[2] = position.home;
         }
     }
 }
@@ -68,7 +69,7 @@ def placed_tests(draw: st.DrawFn) -> Test:
 
 
 LIMITS = st.builds(
-    Limits,
+    DeviceLimits,
     groups=st.integers(1, 40),
     group_size=st.sampled_from([8, 32, 64]),
     warp_size=st.sampled_from([1, 4, 8]),
@@ -91,7 +92,7 @@ INCANTATIONS = st.builds(
 @settings(max_examples=150)
 @given(placed_tests(), LIMITS, INCANTATIONS, st.integers(0, 1 << 30))
 def test_every_instance_has_every_role_once_where_the_tree_puts_it(
-    probe: ctypes.CDLL, test: Test, limits: Limits, incantation: Incantation, seed: int
+    probe: ctypes.CDLL, test: Test, limits: DeviceLimits, incantation: Incantation, seed: int
 ) -> None:
     shape = shape_of(test)
     try:
@@ -101,33 +102,39 @@ def test_every_instance_has_every_role_once_where_the_tree_puts_it(
     check_plan(plan, shape, limits)
     launch = launch_bytes(test, shape, plan, incantation, seed)
     for round in range(min(3, plan.rounds)):
-        check_seats(test, shape, plan, seats_of(probe, launch, shape, plan, round))
+        check_positions(test, shape, plan, positions_of(probe, launch, shape, plan, round))
 
 
-Place = tuple[int, int, int, int, int]  # device, part, cluster, CTA, thread
+Place = tuple[int, int, int, int, int]  # device, kernel_number, cluster, CTA, thread
 
 
-def seats_of(
-    probe: ctypes.CDLL, launch: bytes, shape: Shape, plan: Plan, round: int
+def positions_of(
+    probe: ctypes.CDLL, launch: bytes, shape: Shape, plan: LaunchPlan, round: int
 ) -> dict[tuple[int, int], list[Place]]:
-    """Where each (team, role) sits."""
+    """Where each (instance group, thread of the test) is."""
     found: dict[tuple[int, int], list[Place]] = defaultdict(list)
-    for part in range(shape.parts):
-        seats = (ctypes.c_uint32 * (3 * plan.groups * plan.group_size))()
-        probe.probe(launch, plan.groups, plan.group_size, part, round, seats)
+    for kernel_number in range(shape.kernels):
+        positions = (ctypes.c_uint32 * (3 * plan.groups * plan.group_size))()
+        probe.probe(launch, plan.groups, plan.group_size, kernel_number, round, positions)
         for at in range(plan.groups * plan.group_size):
-            role, team, _ = seats[3 * at : 3 * at + 3]
-            if role != NOBODY:
+            test_thread, instance_group, _ = positions[3 * at : 3 * at + 3]
+            if test_thread != NOBODY:
                 group, thread = divmod(at, plan.group_size)
-                found[team, role].append((shape.devices[part], part, group // plan.cluster_groups, group, thread))
+                found[instance_group, test_thread].append(
+                    (shape.devices[kernel_number], kernel_number, group // plan.cluster_groups, group, thread)
+                )
     return found
 
 
-def check_seats(test: Test, shape: Shape, plan: Plan, seats: dict[tuple[int, int], list[Place]]) -> None:
-    assert set(seats) == {(team, role) for team in range(plan.teams) for role in range(shape.threads)}
-    assert all(len(places) == 1 for places in seats.values())
-    for team in range(plan.teams):
-        places = [seats[team, role][0] for role in range(shape.threads)]
+def check_positions(test: Test, shape: Shape, plan: LaunchPlan, positions: dict[tuple[int, int], list[Place]]) -> None:
+    assert set(positions) == {
+        (instance_group, test_thread)
+        for instance_group in range(plan.instance_groups)
+        for test_thread in range(shape.threads)
+    }
+    assert all(len(places) == 1 for places in positions.values())
+    for instance_group in range(plan.instance_groups):
+        places = [positions[instance_group, test_thread][0] for test_thread in range(shape.threads)]
         units = [(thread // plan.warp_size, *place[:4][::-1]) for *place, thread in places]
         found = ScopeTree.of((f, c, b, p, d) for f, c, b, p, d in _nested(units))
         assert found == test.scope_tree
@@ -140,14 +147,14 @@ def _nested(units: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return [tuple(names.setdefault((level, *unit[level:]), len(names)) for level in range(5)) for unit in units]
 
 
-def check_plan(plan: Plan, shape: Shape, limits: Limits) -> None:
+def check_plan(plan: LaunchPlan, shape: Shape, limits: DeviceLimits) -> None:
     sharing = max(shape.devices.count(device) for device in shape.devices)
     assert plan.groups * sharing <= limits.groups  # nobody waits for a CTA that cannot start
     assert plan.group_size <= limits.group_size
     assert plan.testing_groups <= plan.groups
     assert plan.testing_groups % (shape.clusters * shape.ctas) == 0
     assert plan.groups % plan.cluster_groups == 0
-    assert plan.instances == plan.rounds * plan.batch * plan.teams > 0
+    assert plan.instances == plan.rounds * plan.batch * plan.instance_groups > 0
 
 
 def test_roles_change_from_round_to_round(probe: ctypes.CDLL) -> None:
@@ -157,17 +164,17 @@ def test_roles_change_from_round_to_round(probe: ctypes.CDLL) -> None:
     )
     shape = shape_of(test)
     incantation = Incantation(instances=1000)
-    plan = plan_launch(shape, incantation, Limits(groups=8, warp_size=4, group_size=8))
+    plan = plan_launch(shape, incantation, DeviceLimits(groups=8, warp_size=4, group_size=8))
     launch = launch_bytes(test, shape, plan, incantation, 7)
     dealt = [
-        tuple(sorted((key, places[0]) for key, places in seats_of(probe, launch, shape, plan, round).items()))
+        tuple(sorted((key, places[0]) for key, places in positions_of(probe, launch, shape, plan, round).items()))
         for round in range(16)
     ]
     assert len(set(dealt)) > 10
     still = Incantation(instances=1000, randomisation=False)
     launch = launch_bytes(test, shape, plan, still, 7)
     fixed = {
-        tuple(sorted((key, places[0]) for key, places in seats_of(probe, launch, shape, plan, round).items()))
+        tuple(sorted((key, places[0]) for key, places in positions_of(probe, launch, shape, plan, round).items()))
         for round in range(16)
     }
     assert len(fixed) == 1
@@ -176,15 +183,23 @@ def test_roles_change_from_round_to_round(probe: ctypes.CDLL) -> None:
 @pytest.mark.parametrize(
     ("tree", "limits", "why"),
     [
-        ("(device (kernel (cta P0) (cta P1)))", Limits(groups=1), "an instance needs 2 CTAs at the same time"),
-        ("(device (kernel (cta P0 P1)))", Limits(groups=4, in_sequence=True), "threads of one CTA run one after"),
-        ("(device (kernel (cta (warp P0 P1))))", Limits(groups=4, in_sequence=True), "threads of one warp run one"),
-        ("(device (kernel P0) (kernel P1))", Limits(groups=4), "its threads are in 2 kernels, 1 can run"),
-        ("(system (device P0) (device P1))", Limits(groups=4), "its threads are on 2 devices, there is room for 1"),
-        ("(device (kernel (cluster (cta P0) (cta P1))))", Limits(groups=4), "a cluster of 2 CTAs does not fit"),
+        ("(device (kernel (cta P0) (cta P1)))", DeviceLimits(groups=1), "an instance needs 2 CTAs at the same time"),
+        ("(device (kernel (cta P0 P1)))", DeviceLimits(groups=4, in_sequence=True), "threads of one CTA run one after"),
+        (
+            "(device (kernel (cta (warp P0 P1))))",
+            DeviceLimits(groups=4, in_sequence=True),
+            "threads of one warp run one",
+        ),
+        ("(device (kernel P0) (kernel P1))", DeviceLimits(groups=4), "its threads are in 2 kernels, 1 can run"),
+        (
+            "(system (device P0) (device P1))",
+            DeviceLimits(groups=4),
+            "its threads are on 2 devices, there is room for 1",
+        ),
+        ("(device (kernel (cluster (cta P0) (cta P1))))", DeviceLimits(groups=4), "a cluster of 2 CTAs does not fit"),
     ],
 )
-def test_impossible_placements_are_told(tree: str, limits: Limits, why: str) -> None:
+def test_impossible_placements_are_told(tree: str, limits: DeviceLimits, why: str) -> None:
     program = "GPU_PTX SB\n{ }\nP0 | P1 ;\nst.cg.s32 [x],1 | ld.cg.s32 r0,[x] ;\n"
     test = read_test(f"{program}scopeTree {tree}\nx: global\nexists (1:r0=1)")
     with pytest.raises(Impossible, match=why):
@@ -194,6 +209,6 @@ def test_impossible_placements_are_told(tree: str, limits: Limits, why: str) -> 
 def test_the_same_seed_gives_the_same_launch() -> None:
     test = read_test(Path(__file__).parents[2].joinpath("docs/examples/sb.litmus").read_text())
     shape = shape_of(test)
-    plan = plan_launch(shape, Incantation(), Limits(groups=8))
+    plan = plan_launch(shape, Incantation(), DeviceLimits(groups=8))
     one, same, other = (launch_bytes(test, shape, plan, Incantation(), seed) for seed in (1, 1, 2))
     assert one == same != other

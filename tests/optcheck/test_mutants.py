@@ -15,14 +15,14 @@ import pytest
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
 from gpudiy.harness.nvrtc import compiler_for
-from gpudiy.harness.source import Dialect, module_source, play_source
+from gpudiy.harness.source import Dialect, module_source, render_test
 from gpudiy.litmus import Test
 from optcheck.check import check_kernels
 from optcheck.disassembler import disassemble
 from optcheck.finding import Check, Finding
 from optcheck.specification import DependencyKind, specify
 
-PART = re.compile(r"^\$run\$(play_\w+):\n(.*?)(?=^\s+\.type|^//---)", re.MULTILINE | re.DOTALL)
+PART = re.compile(r"^\$run\$(test_\w+):\n(.*?)(?=^\s+\.type|^//---)", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"^(\s*/\*[0-9a-f]+\*/\s+)(.*?)( ;)?$")
 FAMILY_NAMES = ("classic", "rmw", "dependencies", "modern")
 
@@ -34,13 +34,13 @@ def sample(family: str, count: int) -> tuple[Test, ...]:
 
 
 def listings(tests: list[Test], architecture: str) -> Iterator[tuple[Test, str]]:
-    """Each test with the listing of the function that plays it."""
-    plays = [play_source(test, Dialect.CUDA) for test in tests]
+    """Each test with the listing of the function that runs it."""
+    rendered = [render_test(test, Dialect.CUDA) for test in tests]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "tests.cubin")
-        path.write_bytes(compiler_for(architecture).compile(module_source(plays, Dialect.CUDA), architecture))
+        path.write_bytes(compiler_for(architecture).compile(module_source(rendered, Dialect.CUDA), architecture))
         text = disassemble(path)
-    by_name = {play.play: play.test for play in plays}
+    by_name = {one.function: one.test for one in rendered}
     for found in PART.finditer(text):
         yield by_name[found[1]], f"\t.target\t{architecture}\n.text.{found[1]}:\n{found[2]}"
 

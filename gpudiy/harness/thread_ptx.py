@@ -15,17 +15,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import lru_cache
 
-from gpudiy.litmus.access import Order, Proxy, ScalarType, Space
+from gpudiy.harness.inline_ptx import Input, InputKind, Output, PtxLine, ThreadPtx, Unrealisable, constraint_of
+from gpudiy.harness.ptx_obstacles import expect_realisable
+from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable
 from gpudiy.litmus.instruction import (
     Address,
     Alu,
     AluOperation,
     Atomic,
-    AtomicOperation,
     Barrier,
     Branch,
     Fence,
@@ -37,7 +37,6 @@ from gpudiy.litmus.instruction import (
     MemoryInstruction,
     Operand,
     ProxyFence,
-    ProxyFenceKind,
     Reduce,
     Register,
     SetPredicate,
@@ -52,67 +51,7 @@ from optcheck.literal import Literal, type_number
 from optcheck.specification import access_spaces
 
 PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)  # cannot be a word of PTX, nor one of the names used here
-MODEL_ONLY = (AtomicOperation.SUB, AtomicOperation.MUL, AtomicOperation.DIV)
-REAL_PROXY_FENCES = frozenset(kind for kind in ProxyFenceKind if kind == "alias" or kind.startswith("async"))
 FOLDED = (AluOperation.ADD, AluOperation.SUB, AluOperation.OR, AluOperation.XOR)  # with an immediate: into the literal
-
-
-class Unrealisable(Exception):
-    """The thread is something a model can decide, but no GPU can run; the message says why."""
-
-    def __init__(self, thread: int, index: int | None, message: str) -> None:
-        super().__init__(message)
-        self.thread = thread
-        self.index = index
-
-
-class InputKind(StrEnum):
-    ADDRESS = "address"  # of `variable`: 64 bits in global memory, the 32-bit offset of the window in shared memory
-    VALUE = "value"  # the constant `value`: a kernel parameter of its own, or the compiler folds it
-    SPECIFICATION = "specification"  # where specification results go: 64 bits, global, 0 in a real run
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """An input of the block; `constraint` is l, r or h."""
-
-    kind: InputKind
-    constraint: str
-    variable: str = ""
-    value: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """The final value of a register that an outcome consists of."""
-
-    register: str
-    constraint: str
-    type: ScalarType
-
-
-@dataclass(frozen=True, slots=True)
-class PtxLine:
-    """A line of the block and the index of the instruction of the thread it is; None for what the harness adds."""
-
-    text: str
-    instruction: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PtxRole:
-    """What goes into `asm volatile (lines : outputs : inputs : "memory")`; operands count outputs, then inputs."""
-
-    thread: int
-    lines: tuple[PtxLine, ...]
-    outputs: tuple[Output, ...]
-    inputs: tuple[Input, ...]
-    specification_words: int  # results that are stored behind the SPECIFICATION input, four bytes each
-
-    @property
-    def values(self) -> tuple[int, ...]:
-        """The constants of the inputs of kind VALUE, in order."""
-        return tuple(entry.value for entry in self.inputs if entry.kind is InputKind.VALUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +66,15 @@ class _Thread:
     memory_map: MemoryMap
 
 
-def ptx_role(test: Test, thread: int) -> PtxRole:
+def thread_ptx(test: Test, thread: int) -> ThreadPtx:
     """The block of one thread; raises `Unrealisable`."""
-    return _role(_thread(test, thread, access_spaces(test)[thread], test.observed))
+    return _write(_thread(test, thread, access_spaces(test)[thread], test.observed))
 
 
-def ptx_roles(test: Test) -> tuple[PtxRole, ...]:
+def threads_ptx(test: Test) -> tuple[ThreadPtx, ...]:
     """The blocks of all threads; raises `Unrealisable`."""
     spaces, observed = access_spaces(test), test.observed
-    return tuple(_role(_thread(test, thread, spaces[thread], observed)) for thread in range(len(test.threads)))
+    return tuple(_write(_thread(test, thread, spaces[thread], observed)) for thread in range(len(test.threads)))
 
 
 def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observed: Iterable[Observable]) -> _Thread:
@@ -150,8 +89,8 @@ def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observe
 
 
 @lru_cache(1 << 14)
-def _role(thread: _Thread) -> PtxRole:
-    return _Writer(thread).role()
+def _write(thread: _Thread) -> ThreadPtx:
+    return _Writer(thread).write()
 
 
 class _Writer:
@@ -165,7 +104,7 @@ class _Writer:
         self.spaces = dict(thread.spaces)
         self.names = _register_names(self.declarations)
         self.outputs = tuple(
-            Output(name, _constraint(self.declarations[name].type), self.declarations[name].type)
+            Output(name, constraint_of(self.declarations[name].type), self.declarations[name].type)
             for name in thread.observed
         )
         self.inputs: list[Input] = []
@@ -176,9 +115,9 @@ class _Writer:
         self.lines: list[PtxLine] = []
         self.specification = ""
 
-    def role(self) -> PtxRole:
+    def write(self) -> ThreadPtx:
         for index, instruction in enumerate(self.instructions):
-            self._check(index, instruction)
+            expect_realisable(self.thread, index, instruction, self.spaces.get(index))
             self._instruction(index, instruction)
         body = self.lines
         self.lines = []
@@ -189,26 +128,10 @@ class _Writer:
         for number, output in enumerate(self.outputs):
             self._add(_copy_out(number, output, self.names[output.register]))
         self._add("}")
-        return PtxRole(self.thread, (*head, *body, *self.lines), self.outputs, tuple(self.inputs), len(self.copies))
+        return ThreadPtx(self.thread, (*head, *body, *self.lines), self.outputs, tuple(self.inputs), len(self.copies))
 
     def _add(self, text: str, instruction: int | None = None) -> None:
         self.lines.append(PtxLine(text, instruction))
-
-    def _check(self, index: int, instruction: Instruction) -> None:
-        problem = ""
-        if isinstance(instruction, MemoryInstruction):
-            if instruction.access.proxy is not Proxy.GENERIC:
-                problem = f"an access through the {instruction.access.proxy} proxy has no harness"
-            elif self.spaces[index] is None:
-                problem = f"[{instruction.address.name}] may lie in either space"
-        if isinstance(instruction, (Atomic, Reduce)) and instruction.operation in MODEL_ONLY:
-            problem = f"no GPU has an atomic {instruction.operation}"
-        if isinstance(instruction, Reduce) and instruction.access.order in (Order.ACQUIRE, Order.ACQ_REL):
-            problem = "no GPU has a reduction that acquires: it reads nothing"
-        if isinstance(instruction, ProxyFence) and instruction.kind not in REAL_PROXY_FENCES:
-            problem = f"no GPU has a fence.proxy.{instruction.kind}"
-        if problem:
-            raise Unrealisable(self.thread, index, problem)
 
     # The inputs.
 
@@ -224,7 +147,7 @@ class _Writer:
         return self.addresses[variable]
 
     def _value(self, value: int, type: ScalarType) -> Register:
-        return Register(self._input(Input(InputKind.VALUE, _constraint(type), value=value)))
+        return Register(self._input(Input(InputKind.VALUE, constraint_of(type), value=value)))
 
     # The instructions, with the names and operands of the block.
 
@@ -421,10 +344,6 @@ def _register_names(declarations: dict[str, RegisterDeclaration]) -> dict[str, s
         name: name if PLAIN_NAME.match(name) else f"x{number}_{re.sub('[^A-Za-z0-9_]', '_', name)}"
         for number, name in enumerate(declarations)
     }
-
-
-def _constraint(type: ScalarType) -> str:
-    return {64: "l", 16: "h"}.get(type.bits, "r")
 
 
 def _set_constant_predicate(name: str, value: int, guard: str) -> str:

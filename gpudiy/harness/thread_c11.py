@@ -1,6 +1,6 @@
 """One thread of a test in C11 atomics: for OpenCL, and for the host build that runs the harness without a GPU.
 
-`TABLE` says what each access and fence of PTX becomes; what cannot keep its meaning there is an `obstacle`.
+`c11_obstacles` says what cannot keep its meaning there.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from gpudiy.harness.c11_folding import known_result, needless_branch
-from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.access import Access, CacheOperator, Order, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
@@ -34,7 +33,6 @@ from gpudiy.litmus.instruction import (
     SetPredicate,
     Store,
     Variable,
-    access_of,
     guard_of,
 )
 from gpudiy.litmus.test import Test
@@ -78,29 +76,9 @@ ARITHMETIC = {
     AluOperation.AND: "&", AluOperation.OR: "|", AluOperation.XOR: "^",
 }  # fmt: skip
 
-TABLE = (
-    (
-        "ld, st",
-        "volatile access",
-        "the compiler keeps it; the memory system may do with it what it may do with a weak one",
-    ),
-    ("ld.cg, st.cg", "relaxed, device", "at the level of memory that all groups share"),
-    ("ld.cv, st.wt, volatile", "relaxed, all devices", "never cached"),
-    ("ld.ca, ld.cs, ld.lu, st.wb, st.cs", "not runnable", "no operation names the cache of one group"),
-    ("relaxed, acquire, release, acq_rel", "the same order", ""),
-    (".cta, .gpu, .sys", "work-group, device, all devices", ""),
-    (".cluster", "not runnable", "there are no clusters"),
-    ("membar.S, fence.sc.S", "fence, seq_cst", "a fence without an order does not keep a store before a load"),
-    ("fence.acq_rel.S and its halves", "fence of the same order", ""),
-    ("atom, red: add and or xor exch cas", "the operation of the same name", ""),
-    ("atom, red: min max inc dec", "compare-exchange until it succeeds", "one atomic operation, as before"),
-    ("fence.proxy, other proxies, barriers", "not runnable", ""),
-    ("xor r1,r0,r0 and the like", "not runnable", "a C compiler knows the result, so the dependency would be gone"),
-)
-
 
 @dataclass(frozen=True, slots=True)
-class C11Role:
+class ThreadC11:
     """Statements for the body of the loop over instances: `at_x` is the address of x, results are left in `results`."""
 
     thread: int
@@ -109,70 +87,8 @@ class C11Role:
     results: tuple[str, ...]  # a name of C for each observed register, in the order of `test.observed`
 
 
-def obstacle(test: Test) -> str | None:
-    """Why OpenCL cannot keep the meaning of the test, if it cannot."""
-    if test.scope_tree.has_clusters:
-        return "its threads are in a cluster of CTAs, which OpenCL does not have"
-    for number, thread in enumerate(test.threads):
-        for instruction in thread:
-            found = _obstacle(instruction)
-            if found is not None:
-                return f"P{number}: {found}"
-        if needless_branch(thread):
-            return f"P{number}: a C compiler sees both ways of a branch do the same, so the dependency would be gone"
-        known = known_result(test, number)
-        if known is not None:
-            operation, value = known
-            return f"P{number}: a C compiler knows that this {operation} gives {value}, so the dependency would be gone"
-    return obstacle_on_host(test)
-
-
-def obstacle_on_host(test: Test) -> str | None:
-    """Why the host build, which has neither scopes nor caches to choose, cannot execute the test, if it cannot."""
-    for number, thread in enumerate(test.threads):
-        for instruction in thread:
-            if isinstance(instruction, ProxyFence) or (
-                isinstance(instruction, MemoryInstruction) and instruction.access.proxy is not Proxy.GENERIC
-            ):
-                return f"P{number}: there are no proxies"
-            access = access_of(instruction)
-            if access is not None and access.order is not Order.WEAK and access.order not in ORDERS:
-                return f"P{number}: there is nothing like .{access.order}"
-            if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in ATOMICS:
-                return f"P{number}: there is no atomic {instruction.operation}"
-    for use in memory_uses(test):
-        if len({test.memory_map.space_of(name) for name in use.targets}) > 1:
-            return f"P{use.thread}: [{use.instruction.address.name}] may lie in either space"
-    return None
-
-
-def c11_role(test: Test, thread: int) -> C11Role:
-    return _Writer(test, thread).role()
-
-
-def _obstacle(instruction: Instruction) -> str | None:
-    match instruction:
-        case Load() | Store() | Atomic() | Reduce():
-            return _obstacle_of_access(instruction)
-        case Fence(scope=Scope.CLUSTER):
-            return "OpenCL has no scope .cluster"
-        case ProxyFence():
-            return "OpenCL has no fence.proxy"
-        case Fence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
-            return None
-
-
-def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
-    access = instruction.access
-    if access.proxy is not Proxy.GENERIC:
-        return f"OpenCL has no {access.proxy} proxy"
-    if access.scope is Scope.CLUSTER:
-        return "OpenCL has no scope .cluster"
-    if access.cache is not None and access.cache not in CACHES:
-        return f"OpenCL has nothing like the cache operator .{access.cache}"
-    if access.type.bits == 16 and order_and_scope(access) is not None:
-        return "OpenCL has no atomics of 16 bits"
-    return None
+def thread_c11(test: Test, thread: int) -> ThreadC11:
+    return _Writer(test, thread).write()
 
 
 def order_and_scope(access: Access) -> tuple[str, str] | None:
@@ -195,14 +111,14 @@ class _Writer:
         }
         self.variables: dict[str, None] = {}
 
-    def role(self) -> C11Role:
+    def write(self) -> ThreadC11:
         lines = [self._declared(name) for name in self.declarations]
         for index, instruction in enumerate(self.test.threads[self.thread]):
             lines += self._guarded(index, instruction)
         observed = [
             item.name for item in self.test.observed if isinstance(item, FinalRegister) and item.thread == self.thread
         ]
-        return C11Role(self.thread, tuple(lines), tuple(self.variables), tuple(self.names[name] for name in observed))
+        return ThreadC11(self.thread, tuple(lines), tuple(self.variables), tuple(self.names[name] for name in observed))
 
     def _declared(self, name: str) -> str:
         found = self.declarations[name]

@@ -1,0 +1,107 @@
+"""What a test loses in C11 atomics. `TABLE` says what each access and fence of PTX becomes there."""
+
+from __future__ import annotations
+
+from gpudiy.harness.c11_folding import known_result, needless_branch
+from gpudiy.harness.thread_c11 import ATOMICS, CACHES, ORDERS, order_and_scope
+from gpudiy.litmus.access import Order, Proxy, Scope
+from gpudiy.litmus.flow import memory_uses
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    ProxyFence,
+    Reduce,
+    SetPredicate,
+    Store,
+    access_of,
+)
+from gpudiy.litmus.test import Test
+
+TABLE = (
+    (
+        "ld, st",
+        "volatile access",
+        "the compiler keeps it; the memory system may do with it what it may do with a weak one",
+    ),
+    ("ld.cg, st.cg", "relaxed, device", "at the level of memory that all groups share"),
+    ("ld.cv, st.wt, volatile", "relaxed, all devices", "never cached"),
+    ("ld.ca, ld.cs, ld.lu, st.wb, st.cs", "not runnable", "no operation names the cache of one group"),
+    ("relaxed, acquire, release, acq_rel", "the same order", ""),
+    (".cta, .gpu, .sys", "work-group, device, all devices", ""),
+    (".cluster", "not runnable", "there are no clusters"),
+    ("membar.S, fence.sc.S", "fence, seq_cst", "a fence without an order does not keep a store before a load"),
+    ("fence.acq_rel.S and its halves", "fence of the same order", ""),
+    ("atom, red: add and or xor exch cas", "the operation of the same name", ""),
+    ("atom, red: min max inc dec", "compare-exchange until it succeeds", "one atomic operation, as before"),
+    ("fence.proxy, other proxies, barriers", "not runnable", ""),
+    ("xor r1,r0,r0 and the like", "not runnable", "a C compiler knows the result, so the dependency would be gone"),
+)
+
+
+def obstacle(test: Test) -> str | None:
+    """Why OpenCL cannot keep the meaning of the test, if it cannot."""
+    if test.scope_tree.has_clusters:
+        return "its threads are in a cluster of CTAs, which OpenCL does not have"
+    for number, thread in enumerate(test.threads):
+        for instruction in thread:
+            found = _obstacle(instruction)
+            if found is not None:
+                return f"P{number}: {found}"
+        if needless_branch(thread):
+            return f"P{number}: a C compiler sees both ways of a branch do the same, so the dependency would be gone"
+        known = known_result(test, number)
+        if known is not None:
+            operation, value = known
+            return f"P{number}: a C compiler knows that this {operation} gives {value}, so the dependency would be gone"
+    return obstacle_on_host(test)
+
+
+def obstacle_on_host(test: Test) -> str | None:
+    """Why the host build, which has neither scopes nor caches to choose, cannot execute the test, if it cannot."""
+    for number, thread in enumerate(test.threads):
+        for instruction in thread:
+            if isinstance(instruction, ProxyFence) or (
+                isinstance(instruction, MemoryInstruction) and instruction.access.proxy is not Proxy.GENERIC
+            ):
+                return f"P{number}: there are no proxies"
+            access = access_of(instruction)
+            if access is not None and access.order is not Order.WEAK and access.order not in ORDERS:
+                return f"P{number}: there is nothing like .{access.order}"
+            if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in ATOMICS:
+                return f"P{number}: there is no atomic {instruction.operation}"
+    for use in memory_uses(test):
+        if len({test.memory_map.space_of(name) for name in use.targets}) > 1:
+            return f"P{use.thread}: [{use.instruction.address.name}] may lie in either space"
+    return None
+
+
+def _obstacle(instruction: Instruction) -> str | None:
+    match instruction:
+        case Load() | Store() | Atomic() | Reduce():
+            return _obstacle_of_access(instruction)
+        case Fence(scope=Scope.CLUSTER):
+            return "OpenCL has no scope .cluster"
+        case ProxyFence():
+            return "OpenCL has no fence.proxy"
+        case Fence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return None
+
+
+def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
+    access = instruction.access
+    if access.proxy is not Proxy.GENERIC:
+        return f"OpenCL has no {access.proxy} proxy"
+    if access.scope is Scope.CLUSTER:
+        return "OpenCL has no scope .cluster"
+    if access.cache is not None and access.cache not in CACHES:
+        return f"OpenCL has nothing like the cache operator .{access.cache}"
+    if access.type.bits == 16 and order_and_scope(access) is not None:
+        return "OpenCL has no atomics of 16 bits"
+    return None

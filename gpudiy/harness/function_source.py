@@ -1,0 +1,150 @@
+"""The function that runs a test: its threads, where they find their locations, and where their results go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from gpudiy.harness.inline_ptx import InputKind, ThreadPtx
+from gpudiy.harness.shape import Shape
+from gpudiy.harness.templates import render
+from gpudiy.harness.thread_c11 import ThreadC11, variable_name
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import FinalRegister
+from gpudiy.litmus.test import Test
+
+OPERAND_TYPES = {"r": "u32", "l": "u64", "h": "u16"}  # of C, by the constraint of inline PTX
+
+ResultRows = list[list[tuple[int, ScalarType]]]
+
+
+@dataclass(frozen=True, slots=True)
+class AsmOperand:
+    """An operand of an `asm` statement: `value` is an expression of C, of that type."""
+
+    constraint: str
+    type: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class AsmStatement:
+    """What stands around lines of inline PTX."""
+
+    outputs: tuple[AsmOperand, ...]
+    inputs: tuple[AsmOperand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultStore:
+    """A final value on its way to its row of the results."""
+
+    row: int
+    type: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadSource:
+    """What one thread of the test does in an instance: `lines` are statements of C or, with `asm`, inline PTX."""
+
+    number: int
+    lines: tuple[str, ...]
+    stores: tuple[ResultStore, ...]
+    asm: AsmStatement | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberedVariable:
+    name: str  # as C spells it
+    number: int
+
+
+def function_source(
+    name: str,
+    title: str,
+    shape: Shape,
+    threads: Sequence[ThreadSource],
+    *,
+    used: Collection[str],
+    constant_types: Sequence[str] = (),
+    litmus: Sequence[str] = (),
+) -> str:
+    """The source of the function; `used` are the variables whose addresses the threads need.
+
+    `litmus` are the lines of the test itself, which the module then holds as data.
+    """
+    return render(
+        "test_function.j2",
+        title=title,
+        litmus=litmus,
+        function=name,
+        variables=_numbered(shape.variables, used),
+        shared=_numbered(shape.shared, used),
+        shared_count=len(shape.shared),
+        constant_types=constant_types,
+        rows=shape.rows,
+        word="u64" if shape.wide else "u32",
+        threads=threads,
+    )
+
+
+def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> list[ThreadSource]:
+    """Threads as inline PTX. Constants are taken from the launch, in the order of the threads."""
+    threads, constants = [], 0
+    for block in blocks:
+        inputs = []
+        for entry in block.inputs:
+            if entry.kind is InputKind.VALUE:
+                value = f"constant_{constants}"
+                constants += 1
+            else:
+                value = f"at_{variable_name(entry.variable)}" if entry.variable else "specification"
+            inputs.append(AsmOperand(entry.constraint, OPERAND_TYPES[entry.constraint], value))
+        outputs = tuple(
+            AsmOperand(output.constraint, OPERAND_TYPES[output.constraint], f"result_{number}")
+            for number, output in enumerate(block.outputs)
+        )
+        stores = _stores(rows[block.thread], [output.value for output in outputs])
+        lines = tuple(line.text for line in block.lines)
+        threads.append(ThreadSource(block.thread, lines, stores, AsmStatement(outputs, tuple(inputs))))
+    return threads
+
+
+def c11_threads(rows: ResultRows, threads: Iterable[ThreadC11]) -> list[ThreadSource]:
+    """Threads as C11 atomics."""
+    return [
+        ThreadSource(thread.thread, thread.lines, _stores(rows[thread.thread], thread.results)) for thread in threads
+    ]
+
+
+def result_rows(test: Test, shape: Shape) -> ResultRows:
+    """Of each thread: which of the results its observed registers are, in the order of `test.observed`."""
+    rows: ResultRows = [[] for _ in test.threads]
+    for item, value in zip(test.observed, shape.observed, strict=True):
+        if isinstance(item, FinalRegister) and value.row is not None:
+            rows[item.thread].append((value.row, value.type))
+    return rows
+
+
+def constant_types(blocks: Iterable[ThreadPtx]) -> list[str]:
+    """The types of C of the constants that inline PTX takes."""
+    return [
+        OPERAND_TYPES[entry.constraint] for block in blocks for entry in block.inputs if entry.kind is InputKind.VALUE
+    ]
+
+
+def used_variables(blocks: Iterable[ThreadPtx]) -> set[str]:
+    """The variables whose addresses inline PTX takes."""
+    return {entry.variable for block in blocks for entry in block.inputs if entry.variable}
+
+
+def _numbered(variables: Sequence[str], used: Collection[str]) -> list[_NumberedVariable]:
+    return [_NumberedVariable(variable_name(name), number) for number, name in enumerate(variables) if name in used]
+
+
+def _stores(rows: Sequence[tuple[int, ScalarType]], values: Sequence[str]) -> tuple[ResultStore, ...]:
+    return tuple(
+        ResultStore(row, "u32" if type is ScalarType.PRED else f"u{type.bits}", value)
+        for (row, type), value in zip(rows, values, strict=True)
+    )
