@@ -86,8 +86,13 @@ def read_index(folder: Path) -> Iterator[BuiltTest]:
 
 
 def is_built_folder(path: str) -> bool:
-    """Whether `gpudiy build` has left this folder."""
-    return (Path(path) / INDEX).is_file()
+    """Whether `gpudiy build` has left this folder; `gpudiy generate` leaves an index too, of other lines."""
+    try:
+        with (Path(path) / INDEX).open(encoding="utf-8") as file:
+            first = json.loads(file.readline())
+    except (OSError, ValueError):
+        return False
+    return isinstance(first, dict) and {"arch", "optcheck"} <= first.keys()
 
 
 def load_built_tests(folder: Path) -> list[Test]:

@@ -79,7 +79,7 @@ def main() -> int:
 
 def check(sanitizer: Sanitizer, directory: Path, headers: Path) -> int:
     """Run all tests under a sanitizer; 1 if a test fails or anything is reported."""
-    preload = find_library(sanitizer)
+    preload = find_libraries(sanitizer)
     with tempfile.TemporaryDirectory() as folder:
         reports, suppressions = Path(folder, "reports"), Path(folder, "suppressions")
         reports.mkdir()
@@ -110,15 +110,21 @@ def check(sanitizer: Sanitizer, directory: Path, headers: Path) -> int:
         return int(bool(host.returncode or cuda.returncode or found))
 
 
-def find_library(sanitizer: Sanitizer) -> str:
-    """The library that a process must load first, since Python itself is not built with it."""
+def find_libraries(sanitizer: Sanitizer) -> str:
+    """What a process must load first, since Python itself is not built with the sanitizer.
+
+    Its library looks for the functions that throw exceptions as soon as it is loaded, so those come with it.
+    """
     if shutil.which("gcc") is None:
         sys.exit("sanitize: gcc is not there; install gcc and g++")
-    asked = ["gcc", f"-print-file-name={sanitizer.library}"]
-    path = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
-    if not Path(path).is_absolute():
-        sys.exit(f"sanitize: this gcc has no {sanitizer.library}; install the {sanitizer.name} sanitizer of gcc")
-    return str(Path(path).resolve())
+    paths = []
+    for library in (sanitizer.library, "libstdc++.so.6"):
+        asked = ["gcc", f"-print-file-name={library}"]
+        path = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+        if not path.is_absolute():
+            sys.exit(f"sanitize: this gcc has no {library}; install g++ with its {sanitizer.name} sanitizer")
+        paths.append(str(path.resolve()))
+    return " ".join(paths)
 
 
 def expect_report(sanitizer: Sanitizer, reports: Path, environment: dict[str, str]) -> None:

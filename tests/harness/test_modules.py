@@ -42,7 +42,7 @@ needs_tools = pytest.mark.skipif(
     not TOOLS, reason="NVRTC and nvJitLink are not there: pip install 'gpudiy[cuda-tools]'"
 )
 
-FUNCTION = re.compile(r"^\.visible \.func (play_\w+)\s*\(.*?^\}\n", re.MULTILINE | re.DOTALL)
+FUNCTION = re.compile(r"^\.visible \.func (test_\w+)\s*\(.*?^\}\n", re.MULTILINE | re.DOTALL)
 
 
 def sample(family: str, every: int, most: int) -> list[Test]:
@@ -105,7 +105,7 @@ def test_what_the_compiler_rejects_is_found_again() -> None:
     tests = [PtxTest.of(bad), PtxTest.of(good), PtxTest.of(worse)]
     with pytest.raises(RejectedTests) as caught:
         assembler_for("sm_80").compile(tests)
-    assert list(caught.value.rejected) == [tests[0].name, tests[2].name]  # all at once, and no other
+    assert list(caught.value.rejected) == [tests[0].function, tests[2].function]  # all at once, and no other
     for test, found in zip((bad, worse), caught.value.rejected.values(), strict=True):
         assert "sm_90" in found.message
         assert found.thread is not None and found.index is not None

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from gpudiy.harness.c11_role import obstacle
 from optcheck_kernels import checked, kernel_source, listing
 
 from gpudiy.devices.opening import open_device
+from gpudiy.harness.c11_obstacles import obstacle
 from gpudiy.litmus import CannotExpress, Format, Test, content_hash, modernised, print_test, read_test
 from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import Load, Store
