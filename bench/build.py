@@ -24,7 +24,7 @@ from pathlib import Path
 
 from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
-from gpudiy.harness.build import BuildResult, build
+from gpudiy.harness.build import BuildResult, build_tests
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.checking import FUNCTIONS, disassembled, only
 from gpudiy.harness.nvrtc import compiler_for
@@ -78,8 +78,8 @@ def _processor_seconds() -> float:
 def whole_build(found: list[str], folder: Path) -> tuple[float, float]:
     """Tests a second on the wall and a second of processors."""
     outcomes: list[BuildResult] = []
-    wall, cpu = timed(lambda: outcomes.extend(build(map(read_test, found), ARCHITECTURE, folder, WORKERS)))
-    again, _ = timed(lambda: list(build(map(read_test, found), ARCHITECTURE, folder, WORKERS)))
+    wall, cpu = timed(lambda: outcomes.extend(build_tests(map(read_test, found), ARCHITECTURE, folder, WORKERS)))
+    again, _ = timed(lambda: list(build_tests(map(read_test, found), ARCHITECTURE, folder, WORKERS)))
     verdicts = Counter(
         built.optcheck or "not runnable" if isinstance(built, BuiltTest) else "failed" for _, built in outcomes
     )

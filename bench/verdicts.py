@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
-from gpudiy.harness.build import BuildFailure, build
+from gpudiy.harness.build import BuildFailure, build_tests
 
 NAMES = ("classic", "rmw", "dependencies", "modern")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -37,7 +37,7 @@ def main() -> int:
     for architecture in architectures:
         verdicts = {}
         with tempfile.TemporaryDirectory() as folder:
-            for test, built in build(together, architecture, Path(folder)):
+            for test, built in build_tests(together, architecture, Path(folder)):
                 if isinstance(built, BuildFailure):
                     verdicts[test] = REJECTED if "requires .target" in built.message else NONE
                     continue

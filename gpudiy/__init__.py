@@ -5,6 +5,7 @@ One function for each arrow of the pipeline; what they give shows itself in a no
     test = gpudiy.read("mp.litmus")                        a Test
     tests = gpudiy.generate(family="classic")              a list of Tests
     verdicts = gpudiy.model(tests, models="sc,ptx-6.0")    a DataFrame, one row per verdict
+    gpudiy.build(tests, arch="sm_90", output="built")      a DataFrame of what was compiled, and what optcheck found
     records = gpudiy.run(tests, device="sim:kepler")       a DataFrame, one row per record
     gpudiy.compare(records), gpudiy.conform(records, "ptx-6.0"), gpudiy.table(records), gpudiy.report(records)
     gpudiy.check_lock("he-yu-spinlock")                    a LockReport: right, wrong or unknown
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gpudiy.devices.run import run
     from gpudiy.diy.generate import generate
     from gpudiy.errors import DeviceFailure, GpudiyError, InputError, MissingTool, UnwritableOutput, UsageError
+    from gpudiy.harness.build_folder import build
     from gpudiy.litmus.loading import read, read_all
     from gpudiy.litmus.test import Test
     from gpudiy.locks.report import Judgement, LockReport, check_lock
@@ -45,6 +47,7 @@ _MODULES = {
     "devices.run": ("run",),
     "diy.generate": ("generate",),
     "errors": ("DeviceFailure", "GpudiyError", "InputError", "MissingTool", "UnwritableOutput", "UsageError"),
+    "harness.build_folder": ("build",),
     "litmus.loading": ("read", "read_all"),
     "litmus.test": ("Test",),
     "locks.report": ("Judgement", "LockReport", "check_lock"),
@@ -65,8 +68,8 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "ChipComparison", "Conformance", "DeviceFailure", "Execution", "GpudiyError", "HtmlReport", "InputError",
     "Judgement", "LockReport", "MissingTool", "Record", "Tables", "Test", "UnwritableOutput", "UsageError", "Verdict",
-    "__version__", "check_lock", "compare", "conform", "generate", "model", "read", "read_all", "read_log", "report",
-    "run", "table", "write_log",
+    "__version__", "build", "check_lock", "compare", "conform", "generate", "model", "read", "read_all", "read_log",
+    "report", "run", "table", "write_log",
 ]  # fmt: skip
 
 

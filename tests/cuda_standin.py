@@ -109,12 +109,12 @@ class Machine:
 
         Gives those that optcheck lets pass. Where a cubin of the cache holds other tests too, they are not built.
         """
-        from gpudiy.harness.build import build, toolchain_folder
+        from gpudiy.harness.build import build_tests, toolchain_folder
         from gpudiy.harness.built import BuiltTest
         from gpudiy.harness.shape import shape_of
         from gpudiy.harness.source import Dialect, prelude, render_test, run_kernels
 
-        results = dict(build(tests, architecture, CACHE / "gpudiy", jobs=1))
+        results = dict(build_tests(tests, architecture, CACHE / "gpudiy", jobs=1))
         modules: dict[str, dict[int, Test]] = {}
         passed = []
         for test, here in zip(tests, host or tests, strict=True):

@@ -383,3 +383,33 @@ def test_an_interrupt_passes_through(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(KeyboardInterrupt):
         gpudiy.run([MP, SB], device="sim:sc", iterations=1000, output=tmp_path / "log.jsonl")
     assert list(gpudiy.read_log(tmp_path / "log.jsonl")["test"]) == ["mp-cas"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_build_is_the_verb(tmp_path: Path, cache: None) -> None:
+    try:
+        frame = gpudiy.build([MP, SB], arch="sm_80,sm_90", output=tmp_path / "python", jobs=1)
+    except gpudiy.MissingTool as missing:
+        pytest.skip(str(missing))
+    assert list(frame.columns) == ["test", "hash", "arch", "file", "optcheck", "reason"]
+    assert set(zip(frame["test"], frame["arch"], frame["optcheck"], strict=True)) == {
+        (test, arch, "unchanged") for test in ("mp-cas", "SB") for arch in ("sm_80", "sm_90")
+    }
+    assert cli.main(["build", str(MP), str(SB), "--arch", "sm_80,sm_90", "-q", "-o", str(tmp_path / "verb")]) == 0
+    written = [(tmp_path / who / "index.jsonl").read_text() for who in ("verb", "python")]
+    assert written[0] == written[1]
+    assert all((tmp_path / "python" / str(file)).exists() for file in frame["file"])
+
+
+def test_build_refuses(tmp_path: Path, cache: None) -> None:
+    with pytest.raises(gpudiy.UsageError, match="expected an architecture such as sm_80, not 'kepler'"):
+        gpudiy.build(MP, arch="kepler", output=tmp_path / "built")
+    with pytest.raises(gpudiy.UsageError, match="expected an architecture"):
+        gpudiy.build(MP, arch=[], output=tmp_path / "built")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(gpudiy.UnwritableOutput):
+        gpudiy.build(MP, arch="sm_90", output=tmp_path / "file")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -17,14 +15,12 @@ from gpudiy.errors import UsageError, format_count
 from gpudiy.files import expect_writable, write_whole
 
 if TYPE_CHECKING:
-    from gpudiy.harness.build import BuildFailure
-    from gpudiy.harness.built import BuiltTest
+    from gpudiy.harness.build import BuildFailure, BuildResult
     from gpudiy.litmus.draft import SourcedTest
     from gpudiy.litmus.test import Test
 
 Rendered = TypeVar("Rendered")
 FINE, REFUSED, BAD_INPUT, FAILED = 0, 1, 2, 3
-ARCHITECTURE = re.compile(r"sm_\d{2,3}[af]?\Z", re.ASCII)
 EPILOG = """\
 DIR gets one cubin per batch of tests and index.jsonl, one line per test: where it is, what optcheck found. A test that
 optcheck does not find unchanged is refused: its line names no file. `gpudiy run DIR` runs these cubins as they are.
@@ -62,11 +58,12 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _architectures(text: str) -> list[str]:
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    wrong = next((name for name in names if not ARCHITECTURE.match(name)), None)
-    if wrong is not None or not names:
-        raise ArgumentTypeError(f"an architecture such as sm_80 is wanted, not {wrong or text!r}")
-    return list(dict.fromkeys(names))
+    from gpudiy.harness.build_folder import list_architectures
+
+    try:
+        return list_architectures(text)
+    except UsageError as error:
+        raise ArgumentTypeError(str(error)) from None
 
 
 def run(arguments: Namespace) -> int:
@@ -113,37 +110,41 @@ def _load(paths: Sequence[str]) -> tuple[dict[Test, SourcedTest], int]:
 
 
 def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
-    from gpudiy.harness.build import BuildFailure, build, toolchain_folder
-    from gpudiy.harness.built import write_built_folder
-    from gpudiy.harness.cache import default_folder
-    from gpudiy.harness.module import assembler_for
+    from gpudiy.harness.build import BuildFailure
+    from gpudiy.harness.build_folder import build_folder
+    from gpudiy.harness.built import BuiltTest
 
-    folder = Path(arguments.output)
-    store = _cache(default_folder())
-    for architecture in arguments.arch:
-        kept_in = toolchain_folder(store, architecture)  # a missing tool is told before any work is done
+    codes = [FINE]
+
+    def watch(architecture: str, results: Iterator[BuildResult]) -> Iterator[BuildResult]:
         if arguments.verbose:
-            say(f"{architecture}: {assembler_for(architecture).version}; cache {kept_in}")
-    folder.mkdir(parents=True, exist_ok=True)
-    handed: list[BuiltTest] = []
-    code = FINE
-    for architecture in arguments.arch:
-        results = build(tests, architecture, store, arguments.jobs)
+            _print_tools(architecture)
         for test, built in progress(results, f"tests for {architecture}", arguments.quiet):
             if isinstance(built, BuildFailure):
-                code = max(code, _print_failure(tests[test], built))
-                continue
-            handed.append(built.handed_on(arguments.keep_optimised))
-            if arguments.verbose:
+                codes.append(_print_failure(tests[test], built))
+            elif arguments.verbose:
                 say(f"{architecture}: {built.test}: {built.optcheck or built.reason}")
-    write_built_folder(folder, handed, {name: toolchain_folder(store, name) for name in arguments.arch})
+            yield test, built
+
+    folder = Path(arguments.output)
+    entries = build_folder(tests, arguments.arch, folder, arguments.jobs, arguments.keep_optimised, watch)
+    handed = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
     refused = [built for built in handed if built.file is None]
     for built in refused:
         say(f"{built.test}: not built for {built.arch}: {built.reason}")
     if not arguments.quiet:
         kept = len(handed) - len(refused)
         print(f"{kept:,} of {format_count(len(handed), 'test')} in {folder}")
-    return max(code, REFUSED if refused else FINE)
+    return max(*codes, REFUSED if refused else FINE)
+
+
+def _print_tools(architecture: str) -> None:
+    from gpudiy.harness.build import toolchain_folder
+    from gpudiy.harness.build_folder import writable_cache
+    from gpudiy.harness.module import assembler_for
+
+    kept_in = toolchain_folder(writable_cache(), architecture)
+    say(f"{architecture}: {assembler_for(architecture).version}; cache {kept_in}")
 
 
 def _print_failure(source: SourcedTest, failure: BuildFailure) -> int:
@@ -153,21 +154,6 @@ def _print_failure(source: SourcedTest, failure: BuildFailure) -> int:
         return BAD_INPUT
     say(f"{source.source.path}: error: {failure.message}")
     return FAILED
-
-
-def _cache(folder: Path) -> Path:
-    """The folder of what was compiled before, if it can be written; else `MissingTool` says what to do."""
-    from gpudiy.errors import MissingTool
-
-    reason = ""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        reason = error.strerror or str(error)
-    if reason or not os.access(folder, os.W_OK):
-        said = reason or "Permission denied"
-        raise MissingTool(f"the cache {folder} cannot be written: {said}; XDG_CACHE_HOME names another place")
-    return folder
 
 
 def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:

@@ -79,12 +79,13 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.run_output import RunTable
     from gpudiy.devices.opening import list_device_names
+    from gpudiy.harness.built import find_built_folder, load_built_tests
     from gpudiy.logs.growing_log import open_log_of_run
 
     devices = list_device_names(arguments.device)
     settings = run_settings(arguments)
-    built = _built_folder(arguments.paths)
-    tests, bad = load(arguments.paths) if built is None else (_load_built(built), 0)
+    built = find_built_folder(arguments.paths)
+    tests, bad = load(arguments.paths) if built is None else (load_built_tests(built), 0)
     log = open_log_of_run(arguments.output or None, arguments.format, resume=arguments.resume, report_damage=say)
     table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
@@ -134,23 +135,6 @@ def load(paths: list[str]) -> tuple[list[Test], int]:
             else:
                 tests.append(found)
     return tests, bad
-
-
-def _built_folder(paths: list[str]) -> Path | None:
-    """The folder of `gpudiy build` that the paths name, if they name one."""
-    from gpudiy.errors import InputError
-    from gpudiy.harness.built import is_built_folder
-
-    folders = [path for path in paths if is_built_folder(path)]
-    if folders and len(paths) > 1:
-        raise InputError("what `gpudiy build` left is run alone", path=folders[0], hint="name no other PATH beside it")
-    return Path(folders[0]) if folders else None
-
-
-def _load_built(folder: Path) -> list[Test]:
-    from gpudiy.harness.built import load_built_tests
-
-    return load_built_tests(folder)
 
 
 def _run_on(

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from gpudiy.devices.device import DeviceError
 from gpudiy.errors import InputError, MissingTool
-from gpudiy.harness.build import BuildFailure, build, toolchain_folder
+from gpudiy.harness.build import BuildFailure, build_tests, toolchain_folder
 from gpudiy.harness.built import BuiltTest, read_index
 from gpudiy.harness.cache import cubin_name, default_folder
 from gpudiy.harness.module import assembler_for
@@ -58,7 +58,7 @@ class FreshBinaries:
         if not missing:
             return
         try:
-            for test, built in build(missing, architecture, default_folder(), jobs=1):
+            for test, built in build_tests(missing, architecture, default_folder(), jobs=1):
                 if isinstance(built, BuildFailure):
                     self._built[function_name(test), architecture] = DeviceError(built.message, Ending.BUILD_FAILED)
                 else:

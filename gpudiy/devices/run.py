@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from gpudiy.devices.opening import list_device_names
 from gpudiy.devices.runner import Runner
 from gpudiy.devices.settings import ITERATIONS, make_settings
+from gpudiy.harness.built import find_built_folder, load_built_tests
 from gpudiy.litmus.loading import TestSource, read_all
+from gpudiy.litmus.test import Test
 from gpudiy.logs.frame import frame_of_records
 from gpudiy.logs.growing_log import open_log_of_run
 from gpudiy.logs.record import Record
@@ -34,9 +36,9 @@ def run(
 ) -> DataFrame:
     """Run tests on devices: `gpudiy.run("mp.litmus", device="sim:kepler", iterations=100_000)`.
 
-    `tests` is a test or a path, or several; `device` is a name such as `cuda:0`, `opencl` or `sim:kepler`, or several.
-    The result has one row per record, with the columns of `gpudiy.logs.SCHEMA`. What hung, crashed or could not be run
-    is a record that says so.
+    `tests` is a test or a path, or several, or a folder that `gpudiy.build` left; `device` is a name such as `cuda:0`,
+    `opencl` or `sim:kepler`, or several. The result has one row per record, with the columns of `gpudiy.logs.SCHEMA`.
+    What hung, crashed or could not be run is a record that says so.
 
     The same `seed` gives the same run; without one it is a new one. `incantation` is default, none, all, switches such
     as stress+sync, or a file of `gpudiy tune`. `until` stops a test early: "observed", a number of sightings, or
@@ -49,12 +51,14 @@ def run(
     """
     names = list_device_names(device)
     settings = make_settings(iterations=iterations, seed=seed, incantation=incantation, until=until, limit=limit)
-    loaded = read_all(tests)
+    sources = [tests] if isinstance(tests, (Test, str, Path)) else list(tests)
+    built = find_built_folder(sources)
+    loaded = read_all(sources) if built is None else load_built_tests(built)
     records: list[Record] = []
     log = open_log_of_run(None if output is None else str(output), format, resume=resume)
     with log or nullcontext():
         for name in names:
-            with Runner(name) as runner:
+            with Runner(name, built=built) as runner:
                 missing = loaded if log is None else log.missing(loaded, runner.chip.device)
                 for record in runner.run(missing, settings):
                     if log is not None:

@@ -62,7 +62,7 @@ def toolchain_folder(folder: Path, architecture: str) -> Path:
     return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
 
 
-def build(tests: Iterable[Test], architecture: str, folder: Path, jobs: int = 2) -> Iterator[BuildResult]:
+def build_tests(tests: Iterable[Test], architecture: str, folder: Path, jobs: int = 2) -> Iterator[BuildResult]:
     """Build the tests for an architecture; results come as they are ready, those in the cache first.
 
     Equal tests are built once and have one result.

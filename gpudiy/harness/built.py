@@ -95,6 +95,14 @@ def is_built_folder(path: str) -> bool:
     return isinstance(first, dict) and {"arch", "optcheck"} <= first.keys()
 
 
+def find_built_folder(paths: Sequence[object]) -> Path | None:
+    """The folder of `gpudiy build` that the paths name, if they name one; it is run alone."""
+    folders = [str(path) for path in paths if isinstance(path, (str, Path)) and is_built_folder(str(path))]
+    if folders and len(paths) > 1:
+        raise InputError("what `gpudiy build` left is run alone", path=folders[0], hint="name no other path beside it")
+    return Path(folders[0]) if folders else None
+
+
 def load_built_tests(folder: Path) -> list[Test]:
     """The tests of a built folder, each once however many architectures it was built for."""
     texts = dict.fromkeys(built.litmus for built in read_index(folder))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpudiy.errors import MissingTool
-from gpudiy.harness.build import build
+from gpudiy.harness.build import build_tests
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.module import assembler_for
 from gpudiy.litmus import content_hash, read_test
@@ -37,7 +37,7 @@ except MissingTool as missing:
 def test_another_order_of_outcomes_is_another_play(tmp_path: Path) -> None:
     tests = [read_test(TEXT.format(name=f"t{number}", condition=found)) for number, found in enumerate(SPELLINGS)]
     assert len(set(map(content_hash, tests))) == 1
-    results = dict(build(tests, "sm_90", tmp_path))
+    results = dict(build_tests(tests, "sm_90", tmp_path))
     first, other, same = (results[test] for test in tests)
     assert isinstance(first, BuiltTest) and isinstance(other, BuiltTest) and isinstance(same, BuiltTest)
     assert first.hash == other.hash == same.hash == content_hash(tests[0])
