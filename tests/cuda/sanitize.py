@@ -24,6 +24,7 @@ import set_up
 
 ROOT = Path(__file__).parents[2]
 NO_RANDOM_ADDRESSES = 0x0040000  # ADDR_NO_RANDOMIZE: ThreadSanitizer cannot place its shadow in every layout
+SIGNALS_ARE_TESTED = ":handle_segv=0:handle_abort=0"  # the tests of the stand-in end processes by signals
 # glibc frees the thread-local memory of a thread that has ended without a lock that ThreadSanitizer can see.
 SUPPRESSIONS = "race:_dl_deallocate_tls\n"
 IN_PROCESS = "import os, sys, pytest; del os.environ['LD_PRELOAD']; sys.exit(pytest.main(sys.argv[1:]))"
@@ -51,7 +52,7 @@ SANITIZERS = (
         name="address",
         library="libasan.so",
         variable="ASAN_OPTIONS",
-        settings="detect_leaks=0:handle_segv=0:handle_abort=0",  # CPython keeps memory; tests end processes by signals
+        settings="detect_leaks=0",  # CPython keeps memory to its end
         faulty="#include <stdlib.h>\nint run(void) { volatile int *p = malloc(4); free((void *)p); return *p; }\n",
         report="heap-use-after-free",
     ),
@@ -59,7 +60,7 @@ SANITIZERS = (
         name="thread",
         library="libtsan.so",
         variable="TSAN_OPTIONS",
-        settings="exitcode=0:handle_segv=0:handle_abort=0:die_after_fork=0:suppressions={suppressions}",
+        settings="exitcode=0:die_after_fork=0:suppressions={suppressions}",
         faulty="#include <pthread.h>\nstatic int n;\nstatic void *add(void *p) { n++; return p; }\n"
         "int run(void) { pthread_t one, two; pthread_create(&one, 0, add, 0); pthread_create(&two, 0, add, 0);\n"
         "    pthread_join(one, 0); pthread_join(two, 0); return n; }\n",
@@ -101,7 +102,11 @@ def check(sanitizer: Sanitizer, directory: Path, headers: Path) -> int:
         cuda = subprocess.run(
             [sys.executable, "-m", "pytest", "-m", "cuda", "-k", sanitizer.deselected, "tests/cuda"],
             cwd=ROOT,
-            env=environment | {"GPUDIY_STANDIN_DRIVER": str(driver)},
+            env=environment
+            | {
+                "GPUDIY_STANDIN_DRIVER": str(driver),
+                sanitizer.variable: environment[sanitizer.variable] + SIGNALS_ARE_TESTED,
+            },
         )
         found = sorted(reports.iterdir())
         for report in found:
