@@ -165,4 +165,5 @@ def pairs_text(pairs: Iterable[tuple[str, str]]) -> str:
 
 @lru_cache(maxsize=4096)
 def read_pairs(text: str) -> Pairs:
+    """Read names with their values, as a column keeps them in JSON; the order is kept."""
     return json.loads(text, object_pairs_hook=lambda found: tuple((str(k), str(v)) for k, v in found)) if text else ()

@@ -209,6 +209,7 @@ def compare_chips(evidence: EvidenceCounts, confidence: float = CONFIDENCE) -> l
 
 
 def compare_pair(evidence: EvidenceCounts, first: int, second: int, confidence: float = CONFIDENCE) -> Pair:
+    """Compare two chips, given by their numbers, over the tests that both of them ran."""
     ones, others = evidence.counts[first], evidence.counts[second]
     weaker: list[Difference] = []
     stronger: list[Difference] = []

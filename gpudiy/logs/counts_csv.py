@@ -36,6 +36,7 @@ PLAIN_TEXT = (
 
 
 def looks_like_counts(header: Sequence[str]) -> bool:
+    """Whether the header of a CSV file names a column of tests."""
     return len(header) > 1 and bool({"test", "name"} & {name.strip().lower() for name in header})
 
 

@@ -55,6 +55,7 @@ def make_histogram(test: Test, counts: Mapping[Outcome, int]) -> Histogram:
 
 
 def print_histogram(outcomes: Iterable[OutcomeCount]) -> str:
+    """One line per outcome, as text logs have it; `*` marks a weak outcome."""
     return "".join(f"{entry.count:<{COUNT_WIDTH}}{'*' if entry.weak else ':'}>{entry.outcome}\n" for entry in outcomes)
 
 
@@ -75,6 +76,7 @@ def mark_weak(histogram: str, condition: str, positive: int) -> str:
 
 
 def read_histogram(text: str) -> tuple[OutcomeCount, ...]:
+    """The counted outcomes of the lines of a text log."""
     return tuple(OutcomeCount(outcome, int(count), mark == "*") for count, mark, outcome in LINE.findall(text))
 
 

@@ -41,10 +41,12 @@ ORDERS: dict[str, Callable[[Record], tuple[object, ...]]] = {
 
 
 def rate_of(record: Record) -> float:
+    """Sightings of the weak outcome per iteration; 0 without iterations."""
     return count_sightings(record) / record.iterations if record.iterations else 0.0
 
 
 def sort_records(records: Records, order: str = "test") -> list[Record]:
+    """The records in one of the `ORDERS`."""
     return sorted(records, key=ORDERS[order])
 
 

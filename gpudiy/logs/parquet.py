@@ -27,6 +27,7 @@ def expect_parquet() -> None:
 
 
 def table_of(columns: Columns) -> pyarrow.Table:
+    """The records as an Arrow table, one column for each of the schema."""
     pa = _arrow()
     types = {
         "text": pa.string(),
@@ -58,6 +59,7 @@ def read_parquet_table(path: str, without: tuple[str, ...] = ()) -> pyarrow.Tabl
 
 
 def read_parquet(path: str, without: tuple[str, ...] = ()) -> Columns:
+    """The records of a Parquet file. Columns in `without` are not read and stay empty."""
     table = read_parquet_table(path, without)
     count = table.num_rows
     lists: dict[str, list[Any]] = {}

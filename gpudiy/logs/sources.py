@@ -41,6 +41,7 @@ def find_logs(paths: Iterable[str | Path]) -> Iterator[str]:
 
 
 def is_parquet(path: str) -> bool:
+    """Whether a file begins with the mark of the Parquet format."""
     if path == STANDARD_INPUT:
         return False
     with _open_file(path) as file:

@@ -30,6 +30,7 @@ _Place = tuple[int, str]  # a piece of text, and where it starts
 
 
 def looks_like_text_log(text: str) -> bool:
+    """Whether a text has at least one test as gpu-litmus, litmus7 or gpudiy print it."""
     return next(_starts("\n" + text), None) is not None or bool(split_surroundings(text)[1])
 
 

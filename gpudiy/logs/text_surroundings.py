@@ -70,6 +70,7 @@ def split_surroundings(text: str) -> tuple[str, list[tuple[int, str]]]:
 
 
 def read_preamble(text: str) -> Preamble:
+    """What a text log says before the first histogram of a test: title, assembly, optcheck's finding."""
     title = TITLE.match(text)
     file = title[1] if title else ""
     rest = text[title.end() :] if title else text

@@ -33,10 +33,12 @@ def print_text(record: Record) -> str:
 
 
 def kind_of(condition: str) -> str:
+    """The word behind the name of a test in a text log: Allowed, Forbidden or Required."""
     return next((kind for word, kind in KINDS if condition.startswith(word)), "Allowed")
 
 
 def observation_word(positive: int, negative: int) -> str:
+    """The word of the line `Observation`: Never, Sometimes or Always."""
     if not positive:
         return "Never"
     return "Sometimes" if negative else "Always"

@@ -20,6 +20,8 @@ CSV_COLUMNS = ("test", "hash", "chip", "device", "architecture", "iterations", "
 
 
 class LogFormat(StrEnum):
+    """The formats in which a log is written."""
+
     TEXT = "text"
     JSON_LINES = "jsonl"
     PARQUET = "parquet"

@@ -140,4 +140,5 @@ class Algebra:
 
 @lru_cache(64)
 def algebra(size: int) -> Algebra:
+    """The algebra of relations over so many events; there is one for each size."""
     return Algebra(size)

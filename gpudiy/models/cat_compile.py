@@ -288,6 +288,7 @@ LIBRARY = Path(__file__).parent / "library"
 
 
 def compile_cat(text: str, path: str, name: str) -> Model:
+    """Compile the text of a model; raises `InputError` with the place of a mistake."""
     try:
         return _Compiler(parse_cat(text, path), name).compile()
     except RecursionError:

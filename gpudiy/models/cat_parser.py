@@ -37,12 +37,15 @@ TESTS = frozenset({"acyclic", "irreflexive", "empty"})
 
 
 class Token(NamedTuple):
+    """A word or sign of a cat file and its place."""
+
     kind: str
     text: str
     offset: int
 
 
 def parse_cat(text: str, path: str = "<cat>") -> CatFile:
+    """Parse the text of a model; raises `InputError` with the place of a mistake."""
     return _Parser(CatSource(text, path)).file()
 
 

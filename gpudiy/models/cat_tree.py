@@ -13,6 +13,8 @@ class CatError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Name:
+    """The use of a name."""
+
     name: str
     offset: int
 
@@ -38,6 +40,8 @@ class BinaryExpression:
 
 @dataclass(frozen=True, slots=True)
 class Call:
+    """A function applied to arguments."""
+
     function: str
     arguments: tuple[Expression, ...]
     offset: int
@@ -45,6 +49,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Empty:
+    """`0` or `{}`: the empty relation or set."""
+
     offset: int
 
 
@@ -63,6 +69,8 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class Let:
+    """`let` or, with `recursive`, `let rec`: names for expressions."""
+
     bindings: tuple[Binding, ...]
     recursive: bool
 
@@ -91,6 +99,8 @@ class With:
 
 @dataclass(frozen=True, slots=True)
 class Include:
+    """`include "file"`."""
+
     file: str
     offset: int
 

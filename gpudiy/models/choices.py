@@ -47,6 +47,7 @@ class Orientations:
 
 @lru_cache(1 << 12)
 def coherence_orders(writes: tuple[tuple[int, ...], ...], size: int, partial: bool) -> CoherenceOrders:
+    """The coherence orders of these writes; asked again, the same object."""
     return CoherenceOrders(writes, size, partial)
 
 

@@ -82,6 +82,7 @@ def _objection(model: Model, execution: Execution, name: str) -> tuple[Explanati
 
 
 def model_set(model: Model, check: CompiledCheck) -> bool:
+    """Whether a check is about a set of events, not a relation."""
     return any(operand.slot == check.slot and operand.is_set for operand in model.named.values())
 
 

@@ -16,6 +16,7 @@ ModelSource = Model | str | Iterable[Model | str]
 
 @lru_cache(1)
 def model_names() -> list[str]:
+    """The names of the models that come with gpudiy."""
     return sorted(file.stem for file in LIBRARY.glob("*.cat"))
 
 

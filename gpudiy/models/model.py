@@ -77,6 +77,8 @@ class FixedPoint:
 
 @dataclass(frozen=True, slots=True)
 class CompiledCheck:
+    """A check on the value in a slot; a flagged one does not forbid executions."""
+
     name: str
     test: str
     negated: bool

@@ -45,6 +45,7 @@ def listing(test: Test, found: dict[Outcome, Execution]) -> str:
 
 
 def explanation_text(explanation: Explanation) -> str:
+    """An explanation as the command line prints it."""
     return "\n".join(_explanation_lines(explanation))
 
 

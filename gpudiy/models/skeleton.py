@@ -114,7 +114,7 @@ class EventSkeleton:
         placements = self.test.scope_tree.placements
         return self._same(lambda event: None if event.initial else placements[event.thread][level])
 
-    def _scoped(self) -> int:
+    def _relate_scopes(self) -> int:
         """Pairs of scoped events of which each scope includes the thread of the other."""
         tree = self.test.scope_tree
         scoped = [
@@ -173,7 +173,7 @@ RELATIONS: dict[str, Callable[[EventSkeleton], int]] = {
     "addr": lambda s: s._local(lambda trace: trace.address),
     "data": lambda s: s._local(lambda trace: trace.data),
     "ctrl": lambda s: s._local(lambda trace: trace.control),
-    "scoped": EventSkeleton._scoped,
+    "scoped": EventSkeleton._relate_scopes,
     "same-warp": lambda s: s._level(0),
     "same-cta": lambda s: s._level(1),
     "same-cluster": lambda s: s._level(2),

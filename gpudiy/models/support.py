@@ -15,13 +15,13 @@ def check_supported(model: Model, skeleton: EventSkeleton, slots: Slots) -> None
     filled with what depends on the events alone.
     """
     if "rmw" not in model.inputs and skeleton.static("RMW"):
-        raise _unsupported(model, skeleton, skeleton.static("RMW"))
+        raise _describe_unsupported(model, skeleton, skeleton.static("RMW"))
     for flag in model.unsupported:
         if slots[flag.slot]:
-            raise _unsupported(model, skeleton, slots[flag.slot])
+            raise _describe_unsupported(model, skeleton, slots[flag.slot])
 
 
-def _unsupported(model: Model, skeleton: EventSkeleton, events: int) -> Undecidable:
+def _describe_unsupported(model: Model, skeleton: EventSkeleton, events: int) -> Undecidable:
     event = skeleton.events[next(skeleton.algebra.members(events))]
     text = "an initial write" if event.instruction is None else f"`{instruction_text(event.instruction)}`"
     return Undecidable(f"the model {model.name} gives no meaning to {text} of P{event.thread}")

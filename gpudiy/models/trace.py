@@ -244,6 +244,7 @@ class ThreadRunner:
 
 
 def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType) -> bool:
+    """Compare two values of a type; addresses can only be equal or not."""
     if isinstance(left, AddressOf) or isinstance(right, AddressOf):
         if comparison not in (Comparison.EQ, Comparison.NE):
             raise Undecidable("addresses are compared for order")

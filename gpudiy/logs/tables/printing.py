@@ -32,6 +32,8 @@ PREAMBLE = r"""\documentclass{article}
 
 
 class TableFormat(StrEnum):
+    """The formats in which tables are printed."""
+
     TEXT = "text"
     HTML = "html"
     LATEX = "latex"
@@ -97,6 +99,7 @@ def latex_text(tables: Sequence[Table], heat: bool = True, document: bool = Fals
 
 
 def markdown_text(tables: Sequence[Table]) -> str:
+    """The tables in Markdown; each has its title where there are several."""
     return "\n".join(_markdown_table(table, len(tables) > 1) for table in tables)
 
 

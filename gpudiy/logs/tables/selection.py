@@ -17,6 +17,8 @@ class SelectionError(InputError):
 
 
 class RowOrder(StrEnum):
+    """The order of the rows of a table."""
+
     NAME = "name"
     RATE = "rate"  # the highest rate on any chip first
     LOG = "log"  # as they come in the logs

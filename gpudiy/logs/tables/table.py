@@ -31,6 +31,8 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
+    """One row: its labels, then one cell per column."""
+
     labels: tuple[str, ...]
     cells: tuple[Cell, ...]
 

@@ -17,6 +17,7 @@ WIDE = 100_000  # columns of an output that is not a terminal: nothing is folded
 
 
 def plain_text(tables: Sequence[Table]) -> str:
+    """The tables as plain text, without colours."""
     out = StringIO()
     print_tables(tables, out, heat=False)
     return out.getvalue()
