@@ -250,23 +250,25 @@ def _atomic_type(operation: AtomicOperation, type: ScalarType) -> ScalarType:
 
 
 def _fence(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+    """Without an order a fence is acq_rel, as in PTX."""
     operands.take()
     if modifiers.opcode == "membar":
         scope = modifiers.need("scope", {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS})
         modifiers.finish()
         return Fence(FenceKind.MEMBAR, scope, guard)
     if modifiers.words[:1] == ["proxy"]:
-        kind = ".".join(modifiers.words[1:])
-        if not kind:
+        proxy = ".".join(modifiers.words[1:])
+        if not proxy:
             raise SyntaxProblem("fence.proxy needs a proxy", token="proxy", hint="proxies: " + ", ".join(PROXY_FENCES))
-        if kind not in PROXY_FENCES:
-            hint = near_name(kind, list(PROXY_FENCES)) or "proxies: " + ", ".join(PROXY_FENCES)
-            raise SyntaxProblem(f"unknown proxy {kind!r}", token=kind, hint=hint)
-        return ProxyFence(PROXY_FENCES[kind], guard)
-    order = modifiers.need("order", FENCE_KINDS)
+        if proxy not in PROXY_FENCES:
+            hint = near_name(proxy, list(PROXY_FENCES)) or "proxies: " + ", ".join(PROXY_FENCES)
+            raise SyntaxProblem(f"unknown proxy {proxy!r}", token=proxy, hint=hint)
+        return ProxyFence(PROXY_FENCES[proxy], guard)
+    unordered = all(word in SCOPES for word in modifiers.words)
+    kind = FenceKind.ACQ_REL if unordered else modifiers.need("order", FENCE_KINDS)
     scope = modifiers.need("scope", SCOPES)
     modifiers.finish()
-    return Fence(order, scope, guard)
+    return Fence(kind, scope, guard)
 
 
 def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:

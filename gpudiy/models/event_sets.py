@@ -13,6 +13,7 @@ from gpudiy.litmus.instruction import (
     Label,
     Load,
     ProxyFence,
+    ProxyFenceKind,
     Reduce,
     SetPredicate,
     Store,
@@ -45,13 +46,31 @@ FENCE_SETS = {
     FenceKind.MEMBAR: ("MEMBAR", "SC"),
 }  # fmt: skip
 PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}
-PROXY_FENCE_SETS = {
-    "alias": "PF-ALIAS",
-    "generic": "PF-GEN",
-    "texture": "PF-TEX",
-    "surface": "PF-SUR",
-    "constant": "PF-CON",
-}
+
+
+def _proxy_fence_set(kind: ProxyFenceKind) -> str:
+    """The set of the proxy fences of a kind."""
+    match kind:
+        case ProxyFenceKind.ALIAS:
+            return "PF-ALIAS"
+        case ProxyFenceKind.GENERIC:
+            return "PF-GEN"
+        case ProxyFenceKind.TEXTURE:
+            return "PF-TEX"
+        case ProxyFenceKind.SURFACE:
+            return "PF-SUR"
+        case ProxyFenceKind.CONSTANT:
+            return "PF-CON"
+        case (
+            ProxyFenceKind.ASYNC
+            | ProxyFenceKind.ASYNC_GLOBAL
+            | ProxyFenceKind.ASYNC_SHARED_CTA
+            | ProxyFenceKind.ASYNC_SHARED_CLUSTER
+        ):
+            return "PF-ASYNC"
+
+
+PROXY_FENCE_SETS = {kind: _proxy_fence_set(kind) for kind in ProxyFenceKind}
 SCOPE_SETS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
 SPACE_SETS = {space.upper(): space for space in Space}
 CACHE_SETS = {operator.upper(): operator for operator in CacheOperator}
@@ -59,7 +78,7 @@ CACHE_SETS = {operator.upper(): operator for operator in CacheOperator}
 SETS = (
     "_", *(kind.value for kind in EventKind), "M", "IW", "RMW", "RED",
     *dict.fromkeys((*ORDER_SETS.values(), *(name for names in FENCE_SETS.values() for name in names))),
-    *SCOPE_SETS.values(), *PROXY_SETS.values(), *PROXY_FENCE_SETS.values(), *SPACE_SETS, *CACHE_SETS,
+    *SCOPE_SETS.values(), *PROXY_SETS.values(), *dict.fromkeys(PROXY_FENCE_SETS.values()), *SPACE_SETS, *CACHE_SETS,
 )  # fmt: skip
 
 
@@ -94,8 +113,8 @@ def set_names(event: Event) -> list[str]:
             names += ["RED"] if reduces else []
         case Fence(kind=kind):
             names += FENCE_SETS[kind]
-        case ProxyFence(kind=kind):
-            names += [PROXY_FENCE_SETS[kind]] if kind in PROXY_FENCE_SETS else []
+        case ProxyFence(kind=proxy):
+            names.append(PROXY_FENCE_SETS[proxy])
         case Barrier() | Alu() | SetPredicate() | Branch() | Label():
             pass
     return names

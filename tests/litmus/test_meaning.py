@@ -91,6 +91,8 @@ def test_loads(text: str, access: Access) -> None:
         ("sured.relaxed.gpu.or [x],1", "sured.or.b32 [x],1"),
         ("membar.gl", "membar.gl"),
         ("fence.acquire.cluster", "fence.acquire.cluster"),
+        ("fence.sys", "fence.acq_rel.sys"),
+        ("fence.gpu", "fence.acq_rel.gpu"),
         ("fence.proxy.async.shared::cta", "fence.proxy.async.shared::cta"),
         ("bar.sync 1", "bar.sync 1"),
         ("barrier.sync 1, 64", "bar.sync 1,64"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gpudiy.litmus.condition import holds
+from gpudiy.litmus.instruction import ProxyFenceKind
 from gpudiy.litmus.printer import print_test
+from gpudiy.litmus.reader import read_test
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.verdict import Answer, Engine, decide, outcomes
 from models.suite import FOLDER, load_suite
 
 CASES = load_suite()
+ASYNC = [kind for kind in ProxyFenceKind if kind.startswith("async")]
 PROXIES = [name for name, case in CASES.items() if set(case.expected) == {"ptx-7.5"}]
 
 
@@ -60,3 +63,12 @@ def test_proxies_have_no_meaning_elsewhere(name: str) -> None:
             verdict = decide(CASES[name].test, load_model(model))
             assert verdict.answer is Answer.NOT_SUPPORTED
             assert f"the model {model} gives no meaning to" in verdict.reason
+
+
+@pytest.mark.parametrize("kind", ASYNC)
+@pytest.mark.parametrize("model", model_names())
+def test_async_proxies_have_no_meaning_anywhere(kind: ProxyFenceKind, model: str) -> None:
+    text = print_test(CASES["alias-fence"].test).replace("fence.proxy.alias", f"fence.proxy.{kind}")
+    verdict = decide(read_test(text), load_model(model))
+    assert verdict.answer is Answer.NOT_SUPPORTED
+    assert f"`fence.proxy.{kind}`" in verdict.reason
