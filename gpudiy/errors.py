@@ -1,17 +1,17 @@
-"""The one family of errors: each is a message for a person and an exit code for a script."""
+"""All errors of gpudiy: each has a message for people and an exit code for scripts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-SHORT = 3  # letters: words up to here look alike too easily
+SHORT = 3  # letters: words up to this length look alike too easily
 LONGEST_NAME, MOST_NAMES = 100, 1000  # what is compared to find a near name
 SHOWN_WIDTH = 120  # of a source line in a message; a longer line is shown around the caret
 
 
 class GpudiyError(Exception):
-    """Anything that gpudiy reports to its user instead of a result."""
+    """An error that gpudiy reports to its user."""
 
     exit_code: ClassVar[int] = 3
 
@@ -27,7 +27,7 @@ class UsageError(GpudiyError):
 
 
 class InputError(GpudiyError):
-    """Bad input, with its place where that is known. `line` and `column` count from 1."""
+    """Bad input, with its place if that is known; `line` and `column` count from 1."""
 
     exit_code = 2
 
@@ -83,7 +83,7 @@ class UnwritableOutput(GpudiyError):
 
 
 class ToolFailure(GpudiyError):
-    """A tool outside gpudiy (a compiler, a disassembler, a cluster) failed; the message says what it said."""
+    """A tool outside gpudiy (a compiler, a disassembler, a cluster) failed; the message contains its own message."""
 
 
 class MissingTool(ToolFailure):
@@ -95,7 +95,7 @@ class DeviceFailure(GpudiyError):
 
 
 def excerpt(source: str, column: int) -> tuple[str, str]:
-    """The line to show and the caret line below it, both cut to a width a person can read."""
+    """The source line and the line with the caret below it, both shortened to a readable width."""
     start = 0
     if len(source) > SHOWN_WIDTH:
         start = max(0, min(column - 1 - SHOWN_WIDTH // 2, len(source) - SHOWN_WIDTH))
@@ -119,7 +119,7 @@ def check_choice(word: str, choices: Iterable[str], option: str) -> None:
 
 
 def near_name(word: str, known: Sequence[str]) -> str | None:
-    """`did you mean …?` for a misspelt word, or None when nothing is near; a short word is near with one letter off."""
+    """`did you mean …?` for a misspelt word, or None; a short word must differ by one letter only."""
     from difflib import get_close_matches  # slow to import, and needed for errors only
 
     matches = get_close_matches(word[:LONGEST_NAME], known[:MOST_NAMES], n=3, cutoff=0.5)
@@ -128,7 +128,7 @@ def near_name(word: str, known: Sequence[str]) -> str | None:
 
 
 def _one_letter_off(one: str, other: str) -> bool:
-    """Whether one letter too many, too few or wrong, or two in the wrong order, make the difference."""
+    """Whether the words differ by one letter too many, too few or wrong, or by two letters in the wrong order."""
     if len(one) == len(other) and sorted(one) == sorted(other):
         return sum(left != right for left, right in zip(one, other, strict=True)) <= 2
     longer, shorter = sorted((one, other), key=len, reverse=True)

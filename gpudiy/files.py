@@ -1,4 +1,4 @@
-"""Files: written whole or not at all, read with a clear error."""
+"""Write files whole or not at all, and read them with clear errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpudiy.errors import InputError, UnwritableOutput
 def write_whole(path: str | Path, content: str | bytes, *, durable: bool = False) -> None:
     """Write a file so that it appears whole or not at all; text is written as UTF-8.
 
-    With `durable` it also survives a loss of power that follows.
+    With `durable` it also survives a power failure afterwards.
     """
     with whole_file(path, durable=durable) as temporary:
         temporary.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -21,10 +21,10 @@ def write_whole(path: str | Path, content: str | bytes, *, durable: bool = False
 
 @contextmanager
 def whole_file(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
-    """A temporary name beside `path` to write to; the file takes its place when the block ends without an error."""
+    """A temporary path beside `path` to write to; it is renamed to `path` when the block ends without an error."""
     place = Path(path)
     place.parent.mkdir(parents=True, exist_ok=True)
-    temporary = place.with_name(f".{place.name}.{os.getpid()}")  # known before the file exists: an interrupt finds it
+    temporary = place.with_name(f".{place.name}.{os.getpid()}")  # chosen early: an interrupt removes it
     try:
         yield temporary
         if durable:
@@ -34,13 +34,13 @@ def whole_file(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
             synchronise(place.parent)
     except BaseException as error:
         temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):  # the message names the file that was asked for
+        if isinstance(error, OSError):  # the message names the final file, not the temporary one
             error.filename, error.filename2 = str(path), None
         raise
 
 
 def synchronise(path: Path) -> None:
-    """Have the system put a file or directory on the disk now."""
+    """Make the system write a file or directory to the disk now."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -49,10 +49,10 @@ def synchronise(path: Path) -> None:
 
 
 def expect_writable(path: str | Path, folder: bool = False) -> None:
-    """Raise `UnwritableOutput` where no such file, or folder, can be, before hours of work are done for it."""
+    """Raise `UnwritableOutput` if a file, or a folder, cannot be written there; call it before long work."""
     place = Path(path)
     if place.exists() and place.is_dir() != folder:
-        what = "a file, and a directory is wanted" if folder else "a directory"
+        what = "a file, not a directory" if folder else "a directory"
         raise UnwritableOutput(str(path), f"this is {what}")
     above = next(parent for parent in (place, *place.absolute().parents) if parent.is_dir())
     if not os.access(above, os.W_OK | os.X_OK):
@@ -63,7 +63,7 @@ def expect_writable(path: str | Path, folder: bool = False) -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a UTF-8 file; raises `InputError` where there is none."""
+    """Read a UTF-8 file; raise `InputError` if that is not possible."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -73,5 +73,5 @@ def read_text(path: str | Path) -> str:
 
 
 def unreadable(path: str | Path, error: OSError) -> InputError:
-    """The error to raise for a file that the system does not let us read."""
+    """The error for a file that the system cannot read."""
     return InputError(f"cannot be read: {error.strerror}", path=str(path))

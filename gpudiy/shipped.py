@@ -1,4 +1,4 @@
-"""Files that come with gpudiy beside its code: harness templates and recorded logs."""
+"""Find the files that gpudiy ships beside its code: harness templates and recorded logs."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ def find_shipped(folder: str) -> Path:
     for parent in (PACKAGE / "shipped_files", PACKAGE.parent):
         if (parent / folder).is_dir():
             return parent / folder
-    raise FileNotFoundError(f"{folder} did not come with this installation of gpudiy: install it again")
+    raise FileNotFoundError(f"{folder} is missing in this installation of gpudiy: install it again")

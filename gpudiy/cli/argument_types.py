@@ -1,4 +1,4 @@
-"""What options take: numbers and lists of names, with messages that say what is expected."""
+"""Types of option values: numbers and lists of names, with messages that say what is expected."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from argparse import ArgumentTypeError
 def positive(text: str) -> int:
     """A number from 1 on."""
     if not text.isdecimal() or int(text[:9]) < 1:
-        raise ArgumentTypeError(f"a number from 1 on is wanted, not {text!r}")
+        raise ArgumentTypeError(f"expected a whole number from 1 on, not {text!r}")
     return int(text)
 
 
 def natural(text: str) -> int:
     """A number from 0 on."""
     if not text.isdecimal() or len(text) > 18:
-        raise ArgumentTypeError(f"a number from 0 on is wanted, not {text!r}")
+        raise ArgumentTypeError(f"expected a whole number from 0 on, not {text!r}")
     return int(text)
 
 
@@ -23,7 +23,7 @@ def names(text: str) -> list[str]:
     """Names or patterns, separated by commas."""
     found = [name.strip() for name in text.split(",") if name.strip()]
     if not found:
-        raise ArgumentTypeError("a name is wanted")
+        raise ArgumentTypeError("expected a name")
     return found
 
 
@@ -34,5 +34,5 @@ def seconds(text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 < number < 1e9:
-        raise ArgumentTypeError(f"a number of seconds is wanted, not {text!r}")
+        raise ArgumentTypeError(f"expected a number of seconds, not {text!r}")
     return number

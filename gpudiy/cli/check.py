@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.test import Test
 
-SYMBOLIC = "instructions name other spaces than the memory map: models can decide this test, no harness can place it"
+SYMBOLIC = "instructions contradict the memory map: models can decide this test, but it cannot be built"
 EPILOG = """\
 examples:
   gpudiy check tests/
@@ -24,7 +24,7 @@ exit code: 0 all tests are valid, 2 some are not"""
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
-    parser.add_argument("--json", action="store_true", help="print a JSON line for every test and every bad file")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per test and per bad file")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the errors only")
 
 

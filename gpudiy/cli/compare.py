@@ -1,4 +1,4 @@
-"""`gpudiy compare`: which chip is at least as strong as which, and the tests that tell them apart."""
+"""`gpudiy compare`: which chip is weaker than which, and the tests that show it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from gpudiy.logs.evidence import EvidenceCounts
 
 EPILOG = """\
-A chip is weaker than another when it shows weak outcomes that the other does not. A zero is called a difference only
-when the rate it rules out (rule of three) is below the rate that the other chip has for certain (Clopper-Pearson,
-95 %); the rest is printed as not decided. All records of a test on a chip are added up. A log with several chips is
-split by chip; logs of one chip only are compared with each other.
+A chip is weaker than another if it shows weak outcomes that the other does not. A zero counts as a difference only if
+the rate that it rules out (rule of three) is below the lower bound of the rate on the other chip (Clopper-Pearson,
+95 %); other differences are printed as not decided. The records of a test on a chip are summed. Logs with several chips
+are split by chip; logs of a single chip are compared with each other.
 
 examples:
   gpudiy compare titan.log gtx750.log
@@ -31,7 +31,9 @@ exit code: 0 no difference, 1 chips differ, 2 bad input"""
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("logs", metavar="LOG", nargs="+", help=LOG_HELP)
-    parser.add_argument("--by", choices=("chip", "log"), help="what is compared (default: chips, if there are several)")
+    parser.add_argument(
+        "--by", choices=("chip", "log"), help="compare chips or logs (default: chips, if there are several)"
+    )
     parser.add_argument(
         "--most", type=positive, default=5, metavar="N", help="tests to show for each pair (default: %(default)s)"
     )
@@ -45,7 +47,7 @@ def run(arguments: Namespace) -> int:
     found = compare(load_logs(arguments.logs, UNUSED), by=arguments.by)
     report_clashes(found.evidence.matching.clashes)
     for file in found.evidence.chips.unnamed:
-        say(f"note: {file} names no chip: the chip is called by the name of the file")
+        say(f"note: {file} names no chip: the name of the file is used")
     if arguments.json:
         print(json.dumps(found.as_json(), indent=2))
     else:
@@ -91,7 +93,7 @@ def _print_pair(evidence: EvidenceCounts, pair: Pair, most: int) -> None:
         _print_differences(evidence, supported, most, f"only {name} shows")
     doubtful = list(pair.doubtful)
     _print_differences(
-        evidence, doubtful, most, "not decided: the zero may be chance, more iterations would tell", True
+        evidence, doubtful, most, "not decided: the zero may be chance, more iterations are needed", True
     )
 
 

@@ -1,4 +1,4 @@
-"""`gpudiy completion`: what a shell needs to complete verbs, options and their values."""
+"""`gpudiy completion`: completion scripts for shells, for verbs, options and their values."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ examples:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell that is to complete")
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def run(arguments: Namespace) -> int:
-    commands = list(known_commands())
+    commands = list(list_commands())
     print(_fish(commands) if arguments.shell == "fish" else _bash(commands, zsh=arguments.shell == "zsh"))
     return 0
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option of a verb by its spellings, with the words it takes, if it takes certain words."""
+    """An option of a verb: its spellings, and its possible values if they are fixed."""
 
     names: tuple[str, ...]
     words: tuple[str, ...]
@@ -45,7 +45,8 @@ class Command:
     options: tuple[Option, ...]
 
 
-def known_commands() -> Iterator[Command]:
+def list_commands() -> Iterator[Command]:
+    """All verbs and subverbs with their options."""
     for verb, what in VERBS.items():
         yield Command(verb, what, _options(verb_parser(verb, what)))
     for (verb, word), what in SUBVERBS.items():

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from gpudiy.logs.conformance import Breach, Conformance
 
 EPILOG = """\
-Every outcome of every histogram is compared with all outcomes that the model allows. One that it forbids is a finding:
-a bug of the chip, of the model, or of the harness. Where a record has no histogram its condition is asked for.
-Records that are not evidence (failed, changed by the compiler, dead harness) and records without a test that can be
-read are set apart and counted.
+Every outcome of every histogram is compared with all outcomes that the model allows. An outcome that it forbids is a
+bug of the chip, of the model, or of the harness. For a record without histogram, only its condition is compared.
+Records that are not evidence (failed, changed by the compiler, dead harness) and records without a readable test are
+set apart and counted.
 
 examples:
   gpudiy conform titan.log --model ptx-asplos15
   gpudiy conform old.txt --model my-model.cat --tests tests/
 
-exit code: 0 nothing forbidden was observed, 1 something was, 2 bad input, or nothing could be judged"""
+exit code: 0 no forbidden outcome was observed, 1 one was, 2 bad input, or no record could be judged"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -33,9 +33,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--model", "--models", "-m", required=True, metavar="M", help="a model of the library, or a .cat file"
     )
     parser.add_argument(
-        "--tests", action="append", default=[], metavar="PATH", help="tests, by name, for records that hold no test"
+        "--tests", action="append", default=[], metavar="PATH", help="tests for records that do not contain their test"
     )
-    parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="give up on a test after so long")
+    parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="seconds for one test")
     parser.add_argument(
         "--most", type=positive, default=10, metavar="N", help="findings and tests to show (default: %(default)s)"
     )
@@ -48,7 +48,7 @@ def run(arguments: Namespace) -> int:
     from gpudiy.logs.conformance import Agreement, conform
     from gpudiy.models.library import load_model
 
-    model = load_model(arguments.model)  # what is wrong with a model or a test is reported before the logs are read
+    model = load_model(arguments.model)  # mistakes in a model or a test are reported before the logs are read
     tests = read_all(arguments.tests)
     found = conform(
         load_logs(arguments.logs),
@@ -91,7 +91,7 @@ def _print_conformance(found: Conformance, most: int) -> None:
 
 
 def _print_breach(finding: Breach, model: str) -> None:
-    why = " and ".join(finding.checks) or "every model: no run of the threads ends so"
+    why = " and ".join(finding.checks) or "every model: no run of the threads ends like this"
     print(f"{finding.place}: {finding.test} on {finding.chip}: observed {finding.count:,}/{finding.iterations:,}")
     print(f"  {finding.outcome}\n  forbidden by {model}: {why}")
     print("\n".join(f"  {line}" for line in finding.explanation.splitlines()[1:]) + "\n")

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 FORMATS = ("canonical", "herd", "dat3m")
 EPILOG = """\
 formats:
-  canonical  the format of gpu-diy, which can say everything but a memory map that instructions contradict
+  canonical  the format of gpu-diy; it cannot express only a memory map that instructions contradict
   herd       the format of the original gpu-litmus and the 2015 herd
   dat3m      the PTX format of Dat3M
 
-A test that a format has no words for is an error, never a different test. --modern first rewrites old spellings as
-what they mean from sm_70 on: no cache operators, volatile as relaxed.sys, membar as fence.sc.
+A test that a format cannot express is an error; it never becomes a different test. --modern first replaces old
+spellings by their meaning from sm_70 on: no cache operators, volatile becomes relaxed.sys, membar becomes fence.sc.
 
 examples:
   gpudiy convert sb.litmus --to herd
@@ -35,8 +35,8 @@ exit code: 0 all tests are converted, 2 some are not"""
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument("--to", choices=FORMATS, default="canonical", help="the format to print (default: %(default)s)")
-    parser.add_argument("--modern", action="store_true", help="rewrite old spellings in the words of sm_70 and later")
-    parser.add_argument("-o", "--output", metavar="DIR", default="-", help="write a file for each source into DIR")
+    parser.add_argument("--modern", action="store_true", help="replace old spellings by those of sm_70 and later")
+    parser.add_argument("-o", "--output", metavar="DIR", default="-", help="write one file per source into DIR")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
 
 
@@ -61,7 +61,7 @@ def run(arguments: Namespace) -> int:
             say(f"{source}: error: the {arguments.to} format cannot express {cannot}")
         except OSError as error:
             if arguments.output == "-":
-                raise  # `main` knows what to do with standard output
+                raise  # `run_command` handles standard output
             raise UnwritableOutput(error.filename or arguments.output, error) from None
     return 2 if bad else 0
 
@@ -78,7 +78,7 @@ def _to_stream(_source: str, texts: list[str]) -> None:
 
 
 class _ToDirectory:
-    """A file for each source, at its place below what all sources have in common."""
+    """Writes one file per source, at the same place relative to the common folder of all sources."""
 
     def __init__(self, directory: Path, sources: list[str]) -> None:
         self.directory = directory
@@ -93,5 +93,5 @@ class _ToDirectory:
         name = "stdin.litmus" if source == "-" else Path(source).resolve().relative_to(self.common)
         target = self.directory / name
         if target.resolve() in self.sources:
-            raise LitmusError("this would overwrite a file that is to be converted: choose another DIR", path=source)
+            raise LitmusError("this would overwrite one of the sources: choose another DIR", path=source)
         write_whole(target, "\n".join(texts))

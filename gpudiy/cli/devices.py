@@ -1,4 +1,4 @@
-"""`gpudiy devices`: what tests can run on here, and what is missing."""
+"""`gpudiy devices`: the devices of this machine, and what is missing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 EPILOG = """\
-The names are those that `gpudiy run --device` takes; `opencl` alone is the first OpenCL device.
+Use these names with `gpudiy run --device`; `opencl` alone is the first OpenCL device.
 
 examples:
   gpudiy devices
@@ -16,7 +16,7 @@ exit code: 0"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print a JSON line for each device and each missing kind")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per device and per missing kind")
 
 
 def run(arguments: Namespace) -> int:

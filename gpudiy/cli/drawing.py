@@ -1,4 +1,4 @@
-"""A test as a picture in text: columns, a drawn scope tree, what memory holds, what is asked."""
+"""Draw a test as text: threads in columns, scope tree, initial memory, condition."""
 
 from __future__ import annotations
 

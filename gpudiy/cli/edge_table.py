@@ -1,4 +1,4 @@
-"""The vocabulary of `gpudiy generate` as tables for a person."""
+"""Print the vocabulary of `gpudiy generate` as tables."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from gpudiy.diy.vocabulary import outline
 ACCESSES = (
     ("R, W", "a read, a write; * is either"),
     ("g, s", "in global space, in shared space (one CTA only); * is either"),
-    ("l2", "cached in L2: ld.cg, st.cg; what an access in global space is if nobody says"),
+    ("l2", "cached in L2: ld.cg, st.cg; the default in global space"),
     ("l1", "cached in L1: ld.ca, st.wb"),
-    (".weak", "no cache operator; what an access in shared space is if nobody says"),
+    (".weak", "no cache operator; the default in shared space"),
     (".volatile", "ld.volatile, st.volatile"),
     (".ORDER.SCOPE", f"a PTX order and scope; reads: {', '.join(PLAIN_MARKS['R'][4:])}"),
     ("", f"writes: {', '.join(PLAIN_MARKS['W'][4:])}"),

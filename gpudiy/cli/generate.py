@@ -26,31 +26,31 @@ examples:
   gpudiy generate --safe 'Pod** MembarGld** Rfe Fre Coe' --edges 8 -o tests
   gpudiy generate --family scoped --conform 'Rfe ... Fre' --count
 
-exit code: 0 tests were made, 1 there are none, 2 bad usage or an unknown edge"""
+exit code: 0 tests were made, 1 the edges make no test, 2 bad usage or an unknown edge"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--safe", metavar="EDGES", help="edges that cycles are made of")
+    parser.add_argument("--safe", metavar="EDGES", help="edges to build cycles from")
     parser.add_argument("--relaxed", metavar="EDGES", help="more edges, at least one of which must occur in a cycle")
-    parser.add_argument("--exclude", metavar="EDGES", help="edges that must not occur")
+    parser.add_argument("--exclude", metavar="EDGES", help="edges that must not occur in a cycle")
     parser.add_argument(
         "--conform", metavar="PATTERN", help="only cycles like PATTERN: edges, with `...` for any number of edges"
     )
-    parser.add_argument("--edges", metavar="N", type=_size, help="at most so many edges in a cycle (default: 6)")
-    parser.add_argument("--threads", metavar="N", type=_size, help="at most so many threads (default: 4)")
-    parser.add_argument("--locations", metavar="N", type=_size, help="at most so many locations (default: any number)")
+    parser.add_argument("--edges", metavar="N", type=_size, help="largest number of edges in a cycle (default: 6)")
+    parser.add_argument("--threads", metavar="N", type=_size, help="largest number of threads (default: 4)")
+    parser.add_argument("--locations", metavar="N", type=_size, help="largest number of locations (default: any)")
     parser.add_argument("--cycle", metavar="EDGES", help="make the test of this one cycle")
     parser.add_argument("--family", metavar="NAME", choices=FAMILIES, help=f"a named family: {', '.join(FAMILIES)}")
     parser.add_argument(
         "--trees",
         choices=("all", "one"),
-        help="all scope trees that the edges allow, or the one with the threads furthest apart"
+        help="all scope trees that the edges allow, or only the one with the threads furthest apart"
         " (default: all if an edge names a level)",
     )
     parser.add_argument(
-        "--levels", metavar="LETTERS", help="levels that may lie between threads no edge joins (default: twlckd)"
+        "--levels", metavar="LETTERS", help="levels between threads that no edge joins (default: twlckd)"
     )
-    parser.add_argument("--count", action="store_true", help="print how many tests there are, write none")
+    parser.add_argument("--count", action="store_true", help="print only the number of tests")
     parser.add_argument("--list", action="store_true", help="explain every edge and every family")
     parser.add_argument(
         "-o",
@@ -59,7 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         default="-",
         help="write files and their indexes into DIR (default: one stream)",
     )
-    parser.add_argument("--index", metavar="FILE", help="write the index of the tests here too, also of a stream")
+    parser.add_argument("--index", metavar="FILE", help="also write the index of the tests to FILE")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
 
 
@@ -70,11 +70,11 @@ def _size(text: str) -> int:
     return value
 
 
-_size.__name__ = "number from 1 to 20"  # what argparse calls it in its message
+_size.__name__ = "number from 1 to 20"  # the name in messages of argparse
 
 
 def run(arguments: Namespace) -> int:
-    gc.disable()  # tests are made of strings and of parts that stay: there is nothing to collect
+    gc.disable()  # tests hold no cycles, so there is nothing to collect
     try:
         return _run(arguments)
     finally:
@@ -102,7 +102,7 @@ def _run(arguments: Namespace) -> int:
 
 
 def _write_or_count(generator: Generator, arguments: Namespace) -> int:
-    """How many tests were written, or counted."""
+    """Write or count the tests; return their number."""
     if arguments.count:
         count = generator.count()
         print(count)
@@ -130,7 +130,7 @@ def _write_tests(blueprints: Iterator[Blueprint], arguments: Namespace) -> Itera
 
 
 def _recipe(arguments: Namespace) -> Recipe:
-    """What the options ask for; raises `UsageError` where they contradict each other."""
+    """The recipe of the options; raise `UsageError` if they contradict each other."""
     from gpudiy.diy.generate import make_recipe
 
     names = ("cycle", "family", "safe", "relaxed", "exclude", "conform", "edges", "threads", "locations", "trees",

@@ -1,4 +1,4 @@
-"""`gpu-diy`: generation under the name and with the options that the literature uses."""
+"""`gpu-diy`: generate tests, under the name and with the options of the literature."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tests are written into the current directory, one file each, with the list @all 
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run gpu-diy and return its exit code: 0 tests were made, 1 there are none, 2 bad usage or an unknown edge."""
+    """Run gpu-diy and return its exit code: 0 tests were made, 1 none were, 2 bad usage or an unknown edge."""
     from gpudiy.cli import run_command
 
     parser = _parser()
@@ -35,7 +35,7 @@ def _parser() -> ArgumentParser:
         formatter_class=HelpText,
         allow_abbrev=False,
     )
-    parser.add_argument("-gpu-safe", "-safe", dest="safe", metavar="EDGES", help="edges that cycles are made of")
+    parser.add_argument("-gpu-safe", "-safe", dest="safe", metavar="EDGES", help="edges to build cycles from")
     parser.add_argument(
         "-gpu-relax",
         "-relax",
@@ -44,8 +44,8 @@ def _parser() -> ArgumentParser:
         help="more edges, at least one of which must occur in a cycle",
     )
     parser.add_argument("-gpu-list", dest="names", action="store_true", help="print all edges, separated by commas")
-    parser.add_argument("-size", dest="edges", metavar="N", type=int, help="at most so many edges (default: 6)")
-    parser.add_argument("-nprocs", dest="threads", metavar="N", type=int, help="at most so many threads (default: 4)")
+    parser.add_argument("-size", dest="edges", metavar="N", type=int, help="largest number of edges (default: 6)")
+    parser.add_argument("-nprocs", dest="threads", metavar="N", type=int, help="largest number of threads (default: 4)")
     parser.add_argument("-o", dest="output", metavar="DIR", default=".", help="write here (default: .)")
     parser.add_argument("-q", dest="quiet", action="store_true", help="print no progress and no summary")
     parser.add_argument("-version", "--version", action="version", version=f"gpu-diy (gpudiy {__version__})")

@@ -1,4 +1,4 @@
-"""`gpu-litmus`: runs under the name and with the options that the literature uses."""
+"""`gpu-litmus`: run tests, under the name and with the options of the literature."""
 
 from __future__ import annotations
 
@@ -36,14 +36,16 @@ def _parser() -> ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("paths", metavar="TEST", nargs="+", help="a .litmus file, a directory, @LIST, or -")
-    parser.add_argument("-gpu", action="store_true", help="tests are for GPUs; they always are")
+    parser.add_argument("-gpu", action="store_true", help="has no effect: tests are always for GPUs")
     parser.add_argument(
         "-s", dest="size", type=positive, default=DEFAULT_ITERATIONS, metavar="N",
         help="iterations of each test (default: 100000)",
     )  # fmt: skip
-    parser.add_argument("-r", dest="runs", type=positive, default=1, metavar="N", help="times as many (default: 1)")
+    parser.add_argument(
+        "-r", dest="runs", type=positive, default=1, metavar="N", help="multiply the iterations by N (default: 1)"
+    )
     parser.add_argument("-device", metavar="D", help="where to run (default: the first of `gpudiy devices`)")
-    parser.add_argument("-seed", type=natural, metavar="N", help="run again what was run with this seed")
+    parser.add_argument("-seed", type=natural, metavar="N", help="seed, to repeat a run")
     parser.add_argument(
         "-incantation", metavar="NAME", default="default", help="default, none, all, stress+sync+random, or a file"
     )

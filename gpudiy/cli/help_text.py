@@ -1,4 +1,4 @@
-"""How help is laid out: prose as wide as the terminal, up to a width that is easy to read; lists and examples stay."""
+"""The layout of help texts: prose is wrapped to the terminal, lists and examples keep their lines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from itertools import groupby
 from textwrap import TextWrapper
 
 WIDEST = 100  # columns
-ENTRY = re.compile(r" +\S.*?  +(?=\S)")  # a word and the gap before what it means
+ENTRY = re.compile(r" +\S.*?  +(?=\S)")  # a word and the gap before its meaning
 
 
 class HelpText(RawDescriptionHelpFormatter):
+    """Wraps the prose of a help text up to a readable width."""
+
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
         self._width = min(self._width, WIDEST - 2)
@@ -31,7 +33,7 @@ def _lay_out(lines: list[str], width: int) -> Iterator[str]:
 
 
 def _entries(lines: Iterable[str], width: int) -> Iterator[str]:
-    """Lines of a list; one that is too long goes on below its own text."""
+    """Lines of a list; a long line continues below its own text."""
     joined: list[str] = []
     column = 0  # where the text of the entry before starts
     for line in lines:

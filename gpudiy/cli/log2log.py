@@ -1,4 +1,4 @@
-"""`log2log`: logs read, changed, compared and written, under the name and with the options the literature uses."""
+"""`log2log`: read, change, compare and write logs, under the name and with the options of the literature."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from gpudiy.version import __version__
 
 EPILOG = """\
 example:
-  log2log cmp -weaker log1.txt log2.txt     tests that the first log shows a weak outcome of, and the second not
+  log2log cmp -weaker log1.txt log2.txt     tests whose weak outcome only the first log shows
 
-Options may be written with one dash or two. What is written goes to standard output as text, or with -o into a file
-whose name gives the format: .txt .log .jsonl .parquet .csv, also with .gz.
+Options have one dash or two. Logs are written as text to standard output, or with -o into a file whose suffix names
+the format: .txt .log .jsonl .parquet .csv, also with .gz.
 
 exit code: 0 fine, 1 an assertion does not hold, 2 bad input"""
 FORMATS = ("text", "jsonl", "parquet", "csv")
@@ -79,47 +79,53 @@ def _option(verb: ArgumentParser, short: str, name: str, **rest: Any) -> None:
 
 def _writes(verb: ArgumentParser) -> ArgumentParser:
     _option(verb, "o", "output", metavar="FILE", default="-", help="write here (default: standard output)")
-    _option(verb, "f", "format", choices=FORMATS, help="default: what the name of FILE asks for, else text")
+    _option(verb, "f", "format", choices=FORMATS, help="default: that of the suffix of FILE, else text")
     return verb
 
 
 def _reading_verbs(verbs: Verbs) -> None:
-    dump = _verb(verbs, "dump", "print the records, one on a line", work.dump)
-    _option(dump, "r", "raw", action="store_true", help="print the records as text, whole")
-    _option(dump, "j", "json", action="store_true", help="print the records as JSON Lines, whole")
-    _verb(verbs, "parse", "read logs and print what is damaged; exit code 2 if something is", work.check)
-    summary = _verb(verbs, "summary", "count records, tests, iterations and sightings by chip", work.summary)
+    dump = _verb(verbs, "dump", "print the records, one per line", work.print_records)
+    _option(dump, "r", "raw", action="store_true", help="print whole records as text")
+    _option(dump, "j", "json", action="store_true", help="print whole records as JSON Lines")
+    _verb(verbs, "parse", "read logs and print their damage; exit code 2 if there is any", work.check_logs)
+    summary = _verb(verbs, "summary", "count records, tests, iterations and sightings by chip", work.print_summary)
     _option(summary, "j", "json", action="store_true", help="print one JSON object per chip")
-    _writes(_verb(verbs, "convert", "write logs in another format", work.convert))
+    _writes(_verb(verbs, "convert", "write logs in another format", work.convert_logs))
 
 
 def _changing_verbs(verbs: Verbs) -> None:
-    sort = _writes(_verb(verbs, "sort", "sort the records by the names of their tests", work.sort))
+    sort = _writes(_verb(verbs, "sort", "sort the records by the names of their tests", work.sort_logs))
     _option(sort, "", "by", choices=ORDERS, default="test", help="sort by this (default: %(default)s)")
     for name, what, do in (
-        ("sum", "add up the records of each test on each chip", work.sum_up),
-        ("avg", "average the rates of each test on each chip, in 100,000 iterations", work.average),
+        ("sum", "add up the records of each test on each chip", work.sum_logs),
+        ("avg", "average the rates of each test on each chip, in 100,000 iterations", work.average_logs),
     ):
         verb = _writes(_verb(verbs, name, what, do))
         _option(verb, "i", "incantations", dest="by_incantation", action="store_true", help="keep incantations apart")
-    _writes(_verb(verbs, "merge", "join logs; of records of one test, chip and incantation keep the first", work.merge))
-    normalize = _writes(_verb(verbs, "normalize", "scale counts to 100,000 iterations", work.normalize))
+    _writes(
+        _verb(verbs, "merge", "join logs; of records of one test, chip and incantation keep the first", work.merge_logs)
+    )
+    normalize = _writes(_verb(verbs, "normalize", "scale counts to 100,000 iterations", work.normalize_logs))
     _option(normalize, "", "to", type=positive, default=100_000, metavar="N", help="iterations (default: %(default)s)")
-    _writes(_verb(verbs, "best", "keep the incantation that showed the most, for each test on each chip", work.best))
-    rename = _writes(_verb(verbs, "rename", "rename tests or chips", work.rename))
+    _writes(
+        _verb(verbs, "best", "keep the incantation that showed the most, for each test on each chip", work.choose_best)
+    )
+    rename = _writes(_verb(verbs, "rename", "rename tests or chips", work.rename_tests))
     _option(rename, "t", "test", action="append", default=[], metavar="OLD=NEW", help="rename a test")
     _option(rename, "c", "chip", action="append", default=[], metavar="OLD=NEW", help="rename a chip")
-    _option(rename, "", "map", metavar="FILE", help="old and new names of tests, two on a line")
-    _option(rename, "", "regex", nargs=2, metavar=("PATTERN", "NEW"), help="rename what fits a regular expression")
+    _option(rename, "", "map", metavar="FILE", help="old and new names of tests, one pair per line")
+    _option(
+        rename, "", "regex", nargs=2, metavar=("PATTERN", "NEW"), help="rename tests that match a regular expression"
+    )
     _filter_verb(verbs)
 
 
 def _filter_verb(verbs: Verbs) -> None:
-    verb = _writes(_verb(verbs, "filter", "keep some records", work.keep))
+    verb = _writes(_verb(verbs, "filter", "keep some records", work.filter_logs))
     _option(verb, "t", "test", action="append", default=[], metavar="PATTERN", help="tests, with * and ?")
     _option(verb, "c", "chip", action="append", default=[], metavar="PATTERN", help="chips, with * and ?")
     _option(verb, "i", "incantation", action="append", default=[], metavar="PATTERN", help="as dump prints them")
-    _option(verb, "", "min-iterations", type=positive, default=0, metavar="N", help="at least so many iterations")
+    _option(verb, "", "min-iterations", type=positive, default=0, metavar="N", help="with at least N iterations")
     for group in (
         (("observed", True, "the weak outcome was seen"), ("never", False, "it was not")),
         (("evidence", True, "sound runs of the unchanged test"), ("apart", False, "all others")),
@@ -131,26 +137,26 @@ def _filter_verb(verbs: Verbs) -> None:
 
 
 def _comparing_verbs(verbs: Verbs) -> None:
-    compare = _verb(verbs, "cmp", "compare two logs test by test", work.compare, 2)
+    compare = _verb(verbs, "cmp", "compare two logs test by test", work.compare_logs, 2)
     _option(compare, "j", "json", action="store_true", help="print one JSON object per test")
     which = compare.add_mutually_exclusive_group(required=True)
     for short, name, what in (
         ("a", "all", "all tests"),
-        ("s", "stronger", "tests not observed in the first log, and observed in the second or not there"),
-        ("w", "weaker", "tests observed in the first log, and not observed in the second or not there"),
+        ("s", "stronger", "tests not observed in the first log, and observed in the second or missing there"),
+        ("w", "weaker", "tests observed in the first log, and not observed in the second or missing there"),
         ("e", "equal", "tests with the same answer in both logs"),
     ):
         which.add_argument(
             f"-{short}", f"-{name}", f"--{name}", dest="which", action="store_const", const=name, help=what
         )
     claim = _verb(
-        verbs, "assert", "claim something of the tests in both logs; exit code 1 if it is wrong", work.claim, 2
+        verbs, "assert", "check a claim about the tests in both logs; exit code 1 if it is wrong", work.check_claim, 2
     )
     which = claim.add_mutually_exclusive_group(required=True)
     for short, name, what in (
         ("e", "equal", "both logs observed the same tests"),
-        ("s", "stronger-or-equal", "what the first log observed, the second did too"),
-        ("w", "weaker-or-equal", "what the second log observed, the first did too"),
+        ("s", "stronger-or-equal", "every test observed in the first log is observed in the second"),
+        ("w", "weaker-or-equal", "every test observed in the second log is observed in the first"),
     ):
         which.add_argument(
             f"-{short}", f"-{name}", f"--{name}", dest="which", action="store_const", const=name, help=what

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from gpudiy.logs.record import Record
 
 
-def dump(given: Namespace) -> int:
+def print_records(given: Namespace) -> int:
+    """Print the records, one per line or whole."""
     from gpudiy.logs.writing import LogFormat, log_text
 
     columns = load_logs(given.logs).columns
@@ -39,14 +40,16 @@ def dump(given: Namespace) -> int:
     return 0
 
 
-def check(given: Namespace) -> int:
+def check_logs(given: Namespace) -> int:
+    """Print how many records and problems the logs have."""
     log = load_logs(given.logs)
     problems = f", {format_count(len(log.problems), 'problem')}" if log.problems else ""
     print(f"{format_count(len(log.columns), 'record')} in {format_count(len(log.files), 'log')}{problems}")
     return 2 if log.problems else 0
 
 
-def summary(given: Namespace) -> int:
+def print_summary(given: Namespace) -> int:
+    """Print counts by chip."""
     from gpudiy.logs.summary import summarise
 
     problems: list[LogProblem] = []
@@ -63,7 +66,8 @@ def summary(given: Namespace) -> int:
     return 0
 
 
-def convert(given: Namespace) -> int:
+def convert_logs(given: Namespace) -> int:
+    """Write the logs in another format."""
     return _write(load_logs(given.logs).columns, given)
 
 
@@ -92,46 +96,53 @@ def _write(columns: Columns, given: Namespace) -> int:
     return 0
 
 
-def sort(given: Namespace) -> int:
+def sort_logs(given: Namespace) -> int:
+    """Write the records in another order."""
     from gpudiy.logs.operations import sort_records
 
     return _write_records(sort_records(_records(given), given.by), given)
 
 
-def sum_up(given: Namespace) -> int:
+def sum_logs(given: Namespace) -> int:
+    """Write one summed record per test and chip."""
     from gpudiy.logs.operations import sum_records
 
     return _write_records(sum_records(_records(given), given.by_incantation), given)
 
 
-def average(given: Namespace) -> int:
+def average_logs(given: Namespace) -> int:
+    """Write one record per test and chip with the mean rate."""
     from gpudiy.logs.operations import average_records
 
     return _write_records(average_records(_records(given), given.by_incantation), given)
 
 
-def merge(given: Namespace) -> int:
+def merge_logs(given: Namespace) -> int:
+    """Write the first record of each test, chip and incantation."""
     from gpudiy.logs.operations import merge_records
 
     kept, dropped = merge_records(_records(given))
     for record in dropped:
-        say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, which was there already")
+        say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, a duplicate")
     return _write_records(kept, given)
 
 
-def normalize(given: Namespace) -> int:
+def normalize_logs(given: Namespace) -> int:
+    """Write the records scaled to a number of iterations."""
     from gpudiy.logs.operations import normalize_record
 
     return _write_records([normalize_record(record, given.to) for record in _records(given)], given)
 
 
-def best(given: Namespace) -> int:
+def choose_best(given: Namespace) -> int:
+    """Write the record of the best incantation of each test on each chip."""
     from gpudiy.logs.operations import keep_best
 
     return _write_records(keep_best(_records(given)), given)
 
 
-def keep(given: Namespace) -> int:
+def filter_logs(given: Namespace) -> int:
+    """Write the records that pass the filters."""
     from gpudiy.logs.operations import Filter
 
     columns = load_logs(given.logs).columns
@@ -146,7 +157,8 @@ def keep(given: Namespace) -> int:
     return _write(columns.take(kept.places(columns)), given)
 
 
-def rename(given: Namespace) -> int:
+def rename_tests(given: Namespace) -> int:
+    """Write the records with other names of tests or chips."""
     import re
 
     from gpudiy.logs.operations import read_names, rename_entries
@@ -179,7 +191,8 @@ def _pairs(words: list[str]) -> dict[str, str]:
     return pairs
 
 
-def compare(given: Namespace) -> int:
+def compare_logs(given: Namespace) -> int:
+    """Print the tests of two logs that are related as asked."""
     from gpudiy.logs.operations import compare_tests
 
     rows = compare_tests(*(load_logs([path]).columns for path in given.logs))
@@ -192,7 +205,8 @@ def compare(given: Namespace) -> int:
     return 0
 
 
-def claim(given: Namespace) -> int:
+def check_claim(given: Namespace) -> int:
+    """Check a claim about the tests that two logs have in common."""
     from gpudiy.logs.operations import compare_tests
 
     rows = [row for row in compare_tests(*(load_logs([path]).columns for path in given.logs)) if row.in_both]
@@ -200,7 +214,7 @@ def claim(given: Namespace) -> int:
     for row in broken:
         print(f"{row.test}  {row.cell(0)}  {row.cell(1)}")
     if not rows:
-        raise InputError("these logs have no test in common: nothing is known of the claim")
+        raise InputError("these logs have no test in common, so the claim cannot be checked")
     answer = "fail" if broken else "pass"
     print(f"{answer}: {format_count(len(rows), 'test')} in both logs, {len(broken):,} against the claim")
     return 1 if broken else 0

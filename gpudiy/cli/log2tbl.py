@@ -1,4 +1,4 @@
-"""`log2tbl`: tables from logs, as the literature calls it, with its single-dash options."""
+"""`log2tbl`: tables from logs, under the name and with the options of the literature."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ FORMS = {
 }  # fmt: skip
 EPILOG = """\
 subcommands:
-  flat          a row for each test, a column for each chip (also without a subcommand)
-  two-level     for each shape, what is between the accesses of the first thread and of the others; or: grid
-  incantations  a column for each of the sixteen incantations
+  flat          one row per test, one column per chip (the default)
+  two-level     one grid per shape: fences and dependencies of the first thread against those of the others; or: grid
+  incantations  one column for each of the sixteen incantations
 
 examples:
   log2tbl.py -html titan.txt gtx750.txt > table.html
@@ -28,6 +28,7 @@ exit code: 0 done, 2 bad input"""
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run log2tbl and return its exit code."""
     from gpudiy.cli import run_command
 
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -53,7 +54,7 @@ def _parser() -> ArgumentParser:
         )
     parser.add_argument("-o", "--output", dest="output", metavar="FILE", help="write here; the suffix chooses the form")
     counts = parser.add_mutually_exclusive_group()
-    counts.add_argument("-abs", "--absolute", dest="absolute", action="store_true", help="sightings as they are")
+    counts.add_argument("-abs", "--absolute", dest="absolute", action="store_true", help="absolute sightings")
     counts.add_argument(
         "-per100k", "--per100k", dest="absolute", action="store_false", help="per 100,000 iterations (the default)"
     )
@@ -61,14 +62,16 @@ def _parser() -> ArgumentParser:
         "-tests", "--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB"
     )
     parser.add_argument(
-        "-chips", "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, so ordered"
+        "-chips", "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, in this order"
     )
     parser.add_argument("-sort", "--sort", choices=ORDERS, default="name", help="order of the tests (default: name)")
-    parser.add_argument("-reverse", "--reverse", action="store_true", help="the other way round")
+    parser.add_argument("-reverse", "--reverse", action="store_true", help="reverse the order")
     parser.add_argument("-weak-only", "--weak-only", action="store_true", help="only tests observed somewhere")
-    parser.add_argument("-best", "--best", action="store_true", help="of several records the one with the highest rate")
+    parser.add_argument(
+        "-best", "--best", action="store_true", help="of several records, the one with the highest rate"
+    )
     parser.add_argument("-no-heat", "--no-heat", action="store_true", help="no colours")
-    parser.add_argument("-document", "--document", action="store_true", help="LaTeX that compiles as it is")
+    parser.add_argument("-document", "--document", action="store_true", help="a complete LaTeX document")
     parser.add_argument("-version", "--version", action="version", version=f"log2tbl (gpudiy {__version__})")
     return parser
 

@@ -1,4 +1,4 @@
-"""Logs named on the command line: read, with every damage reported."""
+"""Read the logs that the command line names, and report damage."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ MOST_MESSAGES = 20  # problems of one kind on a screen
 
 
 def load_logs(paths: list[str], without: tuple[str, ...] = ()) -> Log:
-    """Read logs and report what is damaged; raises `LogError` where there is no record at all."""
+    """Read logs and report damage; raise `LogError` if there is no record at all."""
     from gpudiy.logs.log import LogError
     from gpudiy.logs.reading import load_log
 
-    gc.freeze()  # what is imported by now stays alive, and what is read holds no cycles:
-    gc.disable()  # looking for them would cost a tenth of the time
+    gc.freeze()  # imported modules stay alive, and records hold no cycles:
+    gc.disable()  # searching for cycles would cost a tenth of the time
     log = load_log(paths, without)
     gc.enable()
     report_messages(log.problems, "problems")
     if not len(log.columns):
-        raise LogError("there is no whole record in these logs" if log.files else "there is no log here", path=paths[0])
+        raise LogError("these logs contain no complete record" if log.files else "no log found", path=paths[0])
     return log
 
 
 def load_observations(paths: list[str], best: bool) -> Observations:
-    """The records of logs by test and chip; names that stand for different tests are reported."""
+    """Read the records of logs by test and chip; report a name that is used for different tests."""
     from gpudiy.logs.tables.tally import observe
 
     found = observe(load_logs(paths), best=best)
@@ -41,6 +41,7 @@ def load_observations(paths: list[str], best: bool) -> Observations:
 
 
 def report_clashes(clashes: Iterable[str]) -> None:
+    """Print names that are used for different tests."""
     report_messages([f"note: {clash}" for clash in clashes], "clashes")
 
 

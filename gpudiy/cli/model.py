@@ -56,7 +56,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.cli.verdict_output import printer_for
+    from gpudiy.cli.verdict_output import choose_printer
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
     from gpudiy.models.expectation import Expectations
@@ -69,12 +69,12 @@ def run(arguments: Namespace) -> int:
     sources = list(find_sources(arguments.paths))
     expected = Expectations.read(arguments.expect) if arguments.expect else None
     if arguments.witness is not None:
-        from gpudiy.cli.witnessing import draw
+        from gpudiy.cli.witnessing import draw_execution
 
-        return draw(sources, names, arguments.witness, arguments.unroll)
+        return draw_execution(sources, names, arguments.witness, arguments.unroll)
     how = HowToDecide(Engine(arguments.engine), arguments.unroll, arguments.limit, arguments.all_outcomes)
     decider = FileDecider(tuple(names), how, arguments.explain)
-    printer = printer_for(arguments, names)
+    printer = choose_printer(arguments, names)
     code = bounded = 0
     found = decide_files(sources, decider, arguments.jobs)
     for tests in progress(found, "files decided", arguments.quiet, len(sources)):

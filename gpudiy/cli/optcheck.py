@@ -1,4 +1,4 @@
-"""`gpudiy optcheck`, and `optcheck` as the literature has it: prove from SASS that a test survived its compiler."""
+"""`gpudiy optcheck`, and `optcheck` as in the literature: check in SASS that the compiler kept a test."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ if TYPE_CHECKING:
 MAPPINGS = ("auto", "sm_35", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 BINARIES = (b"\x7fELF", b"\x50\xed\x55\xba", b"MZ", b"!<arch>")  # ELF, fat binary, PE, archive
 EPILOG = """\
-A binary that `gpudiy build` made carries its tests. A listing (of cuobjdump -sass, nvdisasm or nvdisasm -json) does
-not: without --test, only what the literals say is checked, which is neither fences nor dependencies.
+A binary of `gpudiy build` contains its tests. A listing (of cuobjdump -sass, nvdisasm or nvdisasm -json) does not:
+without --test, only the literals are checked, not fences and dependencies.
 
 examples:
   gpudiy optcheck built/1f0c.cubin
   gpudiy optcheck --text sb.sass --test sb.litmus
 
-exit code: 0 all unchanged, 1 some test was changed or cannot be verified, 2 bad input, 3 a disassembler failed"""
+exit code: 0 all unchanged, 1 a test was changed or cannot be verified, 2 bad input, 3 a disassembler failed"""
 OLD_EPILOG = """\
 example:
   optcheck sb.cubin
 
 exit code: 0 unchanged, 1 error, 2 optimised
 
-`gpudiy optcheck` says the same with more options."""
+`gpudiy optcheck` does the same with more options."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     _add_inputs(parser)
     parser.add_argument("--all", action="store_true", help="list the unchanged tests too")
-    parser.add_argument("--json", action="store_true", help="a JSON line for each test")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per test")
 
 
 def _add_inputs(parser: ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("binary", metavar="BINARY", nargs="?", help="a cubin, or an executable with cubins in it")
     what.add_argument("--text", metavar="SASS", help="a listing instead of a binary")
-    parser.add_argument("--test", metavar="FILE", help="the test that the listing is")
+    parser.add_argument("--test", metavar="FILE", help="the test of the listing")
     parser.add_argument(
         "--mapping",
         metavar="ARCH",
         choices=MAPPINGS,
         default="auto",
-        help="the architecture whose words for accesses and fences count: auto or sm_35 to sm_120 (default: auto)",
+        help="the architecture of the SASS: auto or sm_35 to sm_120 (default: auto)",
     )
 
 
@@ -103,7 +103,7 @@ def _run_original(arguments: Namespace) -> int:
 
 
 def _check_input(arguments: Namespace) -> list[Check]:
-    """Check what the command line names."""
+    """Check the binary or listing that the command line names."""
     from gpudiy.errors import InputError
     from optcheck.report import check_binary, check_listing, read_test_file
 
@@ -119,17 +119,17 @@ def _check_input(arguments: Namespace) -> list[Check]:
     except OSError as error:
         raise InputError(str(error.strerror), path=str(error.filename or name)) from None
     if not checks:
-        raise InputError("there is no specification in it: no literal 0x07f3a… and no test", path=name)
+        raise InputError("no specification found: it has no literal 0x07f3a… and no test", path=name)
     return checks
 
 
 def _expect_binary(path: Path) -> None:
-    """Raise `InputError` for a file that no disassembler can read, whichever is there."""
+    """Raise `InputError` for a file that is not a binary."""
     from gpudiy.errors import InputError
 
     with path.open("rb") as file:
         if not file.read(8).startswith(BINARIES):
-            raise InputError("this is no binary", path=str(path), hint="a listing is given with --text")
+            raise InputError("this is not a binary", path=str(path), hint="for a listing, use --text")
 
 
 def _summary(checks: list[Check]) -> str:

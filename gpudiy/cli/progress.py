@@ -1,4 +1,4 @@
-"""Progress on standard error: a line that changes on a terminal, a new line now and then elsewhere."""
+"""Progress on standard error: one changing line on a terminal, a new line every few seconds elsewhere."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ STRIDE = 64  # items of a stream between two looks at the clock
 
 
 class ProgressLine:
-    """One line about the work at hand. On a terminal rich draws it, with a bar where the end is known."""
+    """One line about the current work; on a terminal rich draws it, with a bar if the total is known."""
 
-    shown: ProgressLine | None = None  # the line that is on the terminal now, if one is
+    shown: ProgressLine | None = None  # the line that is on the terminal now
 
     def __init__(self, quiet: bool = False) -> None:
         self.quiet = quiet
@@ -34,7 +34,7 @@ class ProgressLine:
         self.used = False
 
     def is_due(self) -> bool:
-        """Whether it is time for the next line; after True the caller shows one."""
+        """Whether it is time for the next line; if so, the caller must show one."""
         now = time.monotonic()
         if self.quiet or now < self._due:
             return False
@@ -42,7 +42,7 @@ class ProgressLine:
         return True
 
     def show(self, text: str, done: int = 0, total: int = 0) -> None:
-        """Put the text in the place of the last one; with a `total`, a bar before it."""
+        """Replace the text of the line; with a `total`, show a bar before it."""
         self.used = True
         if self._terminal:
             self._draw(text, done, total)
@@ -50,13 +50,13 @@ class ProgressLine:
             print(text, file=sys.stderr, flush=True)
 
     def clear(self) -> None:
-        """Take the line off the terminal, so that results can be printed."""
+        """Remove the line from the terminal, so that results can be printed."""
         if self._live is not None:
             self._live.transient = True
         self.leave()
 
     def leave(self) -> None:
-        """End the line and leave it where it is."""
+        """End the line and leave it on the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = ProgressLine.shown = None
@@ -85,7 +85,7 @@ class ProgressLine:
 
 
 class RunProgress:
-    """How far a run on a device is: the tests that are done, and the iterations of the one at hand."""
+    """The progress of a run on a device: finished tests, and the iterations of the current one."""
 
     def __init__(self, tests: int, iterations: int, quiet: bool) -> None:
         self.tests = tests
@@ -112,7 +112,7 @@ def say(text: object) -> None:
 
 
 def progress(items: Iterable[Item], what: str, quiet: bool = False, total: int | None = None) -> Iterator[Item]:
-    """The items, one by one, while a line shows how many are done: of `total`, where that is known."""
+    """Yield the items while a line shows how many are done, of `total` if that is known."""
     if total is None and isinstance(items, Sized):
         total = len(items)
     line = ProgressLine(quiet)

@@ -1,4 +1,4 @@
-"""`gpudiy report`: a page of what chips showed."""
+"""`gpudiy report`: make a web page from logs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gpudiy.cli.progress import progress
 
 PICTURES = 100
 EPILOG = """\
-The page is one file that needs no network: a heat map, a table to sort and filter, each test with its program, the
-execution behind its weak outcome, verdicts of models, rates with intervals and outcomes; two chips side by side; what
-incantations do. `#test=NAME` at the end of its address opens a test.
+The page is one file that needs no network: a heat map; a table to sort and filter; each test with its program, the
+execution of its weak outcome, verdicts, rates with intervals and outcomes; a comparison of two chips; the effect of
+incantations. `#test=NAME` at the end of its address opens a test.
 
-Deciding and drawing take most of the time: --models none leaves verdicts and pictures out, --pictures N asks for more
-or fewer pictures (tests that tell chips apart come first).
+Verdicts and pictures take most of the time: --models none leaves them out, --pictures N draws more or fewer pictures
+(tests on which chips differ come first).
 
 examples:
   gpudiy report titan.log gtx750.log -o report.html
@@ -30,18 +30,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--title", metavar="TEXT", default="What the chips showed", help="the heading of the page")
     parser.add_argument("--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB")
     parser.add_argument(
-        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, so ordered"
+        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, in this order"
     )
     parser.add_argument(
-        "--best", action="store_true", help="of several records of a test the one with the highest rate"
+        "--best", action="store_true", help="of several records of a test, use the one with the highest rate"
     )
     parser.add_argument(
-        "--models", metavar="M1,M2", type=_models, help="models that decide, or none (default: four of the library)"
+        "--models", metavar="M1,M2", type=_models, help="models of the verdicts, or none (default: four of the library)"
     )
     parser.add_argument(
         "--pictures", metavar="N", type=natural, default=PICTURES, help="executions to draw (default: %(default)s)"
     )
-    parser.add_argument("--plots", metavar="DIR", help="also write plots as PNG and SVG files there")
+    parser.add_argument("--plots", metavar="DIR", help="also write plots as PNG and SVG files into DIR")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
 

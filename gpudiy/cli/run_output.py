@@ -1,4 +1,4 @@
-"""What `gpudiy run` prints: a line for each record, and a summary."""
+"""The output of `gpudiy run`: one line per record, and a summary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PER_CENT_FROM = 0.001
 
 
 class RunTable:
-    """Lines as they come; `finish` sums them up."""
+    """Prints one line per record; `finish` prints the summary."""
 
     def __init__(self, quiet: bool, verbose: bool = False) -> None:
         self.quiet = quiet
@@ -45,7 +45,7 @@ class RunTable:
 
 
 def details(record: Record) -> list[str]:
-    """The outcomes, and what the harness saw of itself."""
+    """The outcomes, and the liveness counters of the harness."""
     lines = [f"{entry.count:>12,} {'*' if entry.weak else ':'}> {entry.outcome}" for entry in record.histogram]
     if record.liveness is not None:
         alive = record.liveness
@@ -58,18 +58,18 @@ def details(record: Record) -> list[str]:
 
 
 def describe_counts(record: Record, decision: Decision) -> str:
-    """The counts and what they are worth, or why there are none."""
+    """The counts with their interval or bound, or why there are none."""
     if decision.rate is not None:
         rate = decision.rate
-        counts = f"{rate.sightings:,} of {rate.iterations:,}"
-        return f"{counts}: {number(rate.value)} ({number(rate.low)} to {number(rate.high)}){_describe_stop(record)}"
+        interval = f"({format_rate(rate.low)} to {format_rate(rate.high)}){_describe_stop(record)}"
+        return f"{rate.sightings:,} of {rate.iterations:,}: {format_rate(rate.value)} {interval}"
     if decision.bound is not None:
-        return f"0 of {record.iterations:,}: below {number(decision.bound)}{_describe_stop(record)}"
+        return f"0 of {record.iterations:,}: below {format_rate(decision.bound)}{_describe_stop(record)}"
     return decision.reason
 
 
-def number(rate: float) -> str:
-    """A rate as a person reads it: in per cent where that needs few digits."""
+def format_rate(rate: float) -> str:
+    """A rate as text: in per cent if that needs few digits."""
     return f"{100 * rate:.3g} %" if rate >= PER_CENT_FROM else f"{rate:.2g}"
 
 

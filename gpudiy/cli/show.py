@@ -1,4 +1,4 @@
-"""`gpudiy show`: draw tests for a person."""
+"""`gpudiy show`: draw tests as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--color", choices=("auto", "always", "never"), default="auto", help="colour (default: on a terminal)"
     )
-    parser.add_argument("--hashes", action="store_true", help="show the content hash and the shape hash too")
+    parser.add_argument("--hashes", action="store_true", help="also show the content hash and the shape hash")
 
 
 def run(arguments: Namespace) -> int:
@@ -32,7 +32,7 @@ def run(arguments: Namespace) -> int:
 
     class Output(Console):
         def on_broken_pipe(self) -> None:
-            """Leave it to `main`: a reader that has seen enough is no error."""
+            """Let `run_command` handle it: a closed pipe is not an error."""
             raise BrokenPipeError
 
     console = Output(

@@ -1,4 +1,4 @@
-"""`gpudiy table`: what chips showed, as a table."""
+"""`gpudiy table`: print logs as a table of tests and chips."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ ORDERS = ("name", "rate", "log")
 
 EPILOG = """\
 kinds:
-  flat          a row for each test, a column for each chip
-  grid          for each shape, what is between the accesses of the first thread (down) and of the others (across)
-  incantations  a column for each of the sixteen ways to set memory stress, bank conflicts, synchronisation and
+  flat          one row per test, one column per chip
+  grid          one grid per shape: fences and dependencies of the first thread (down) and of the others (across)
+  incantations  one column for each of the sixteen ways to set memory stress, bank conflicts, synchronisation and
                 randomisation
 
-Cells count sightings of the weak outcome, those above zero in bold. A run that is not evidence (it failed, its harness
-was dead, optcheck found another program) is named as such and never counted as zero.
+Cells count sightings of the weak outcome; counts above zero are bold. A run that is not evidence (it failed, its
+harness was dead, optcheck found a changed test) is marked and never counts as zero.
 
 examples:
   gpudiy table titan.log gtx750.log
@@ -38,25 +38,29 @@ def add_arguments(parser: ArgumentParser) -> None:
         "-f",
         choices=FORMS,
         metavar="FORM",
-        help=f"{', '.join(FORMS)}: how it is printed (default: as the suffix of -o, or text)",
+        help=f"{', '.join(FORMS)} (default: that of the suffix of -o, or text)",
     )
     parser.add_argument(
-        "--json", dest="format", action="store_const", const="json", help="a JSON line for each row, as --format json"
+        "--json",
+        dest="format",
+        action="store_const",
+        const="json",
+        help="print one JSON line per row, as --format json",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write here (default: standard output)")
     parser.add_argument("--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB")
     parser.add_argument(
-        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, so ordered"
+        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, in this order"
     )
     parser.add_argument("--sort", choices=ORDERS, default="name", help="order of the tests (default: name)")
-    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    parser.add_argument("--reverse", action="store_true", help="reverse the order")
     parser.add_argument("--weak-only", action="store_true", help="only tests whose weak outcome was observed")
-    parser.add_argument("--absolute", action="store_true", help="sightings as they are, not per 100,000 iterations")
+    parser.add_argument("--absolute", action="store_true", help="absolute sightings, not per 100,000 iterations")
     parser.add_argument(
-        "--best", action="store_true", help="of several records of a test the one with the highest rate"
+        "--best", action="store_true", help="of several records of a test, show the one with the highest rate"
     )
     parser.add_argument("--no-heat", action="store_true", help="no colours")
-    parser.add_argument("--document", action="store_true", help="LaTeX that compiles as it is, not a part to \\input")
+    parser.add_argument("--document", action="store_true", help="a complete LaTeX document, not a part for \\input")
 
 
 def run(arguments: Namespace) -> int:

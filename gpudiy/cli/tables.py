@@ -1,4 +1,4 @@
-"""Plain tables: columns of text below each other."""
+"""Print plain tables in aligned columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ GAP = "  "
 def print_columns(
     rows: Sequence[Sequence[str]], *, right: Collection[int] = (), widths: Sequence[int] = (), indent: str = ""
 ) -> None:
-    """Print rows of cells below each other, the columns `right` flush right, each as wide as `widths` at least."""
+    """Print rows in aligned columns of at least `widths`; the columns `right` are flush right."""
     wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for index, width in enumerate(widths):
         wide[index] = max(wide[index], width)

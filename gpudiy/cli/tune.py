@@ -1,4 +1,4 @@
-"""`gpudiy tune`: find the incantations that show the most on a device."""
+"""`gpudiy tune`: find the incantations that show the most weak outcomes on a device."""
 
 from __future__ import annotations
 
@@ -20,31 +20,33 @@ if TYPE_CHECKING:
     from gpudiy.devices.tuning import Scores, Tuned, Tuning
 
 EPILOG = """\
-Settings are drawn at random and halved again and again, each time with more iterations. The winners are measured once
-more with another seed. The file that is written serves `gpudiy run --incantation FILE`: the portable settings for all
-tests, and those of single tests where they do better.
+Random settings are tried; the better half is tried again with more iterations, and so on. The winners are measured
+again with another seed. Use the written file with `gpudiy run --incantation FILE`: it contains portable settings for
+all tests, and settings for single tests where these are better.
 
 examples:
   gpudiy tune opencl sb.litmus mp.litmus -o tuned.toml
   gpudiy tune sim:kepler tests/ --candidates 64 --seed 1 --baseline
 
-exit code: 0 done, 1 no setting showed any of the outcomes, 2 bad input, 3 the device failed"""
+exit code: 0 done, 1 no setting showed a weak outcome, 2 bad input, 3 the device failed"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("device", metavar="DEVICE", help="where to run; see `gpudiy devices`")
+    parser.add_argument("device", metavar="DEVICE", help="the device; see `gpudiy devices`")
     parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
     parser.add_argument("--candidates", type=positive, default=32, metavar="N", help="settings to try (default: 32)")
     parser.add_argument(
         "-s", "--iterations", type=positive, default=100_000, metavar="N",
-        help="iterations of each test in the last word (default: 100,000)",
+        help="iterations of each test in the last round (default: 100,000)",
     )  # fmt: skip
-    parser.add_argument("--seed", type=natural, metavar="N", help="search again what was searched with this seed")
-    parser.add_argument("--limit", type=seconds, default=10.0, metavar="SECONDS", help="time for a test (default: 10)")
-    parser.add_argument("--per-second", action="store_true", help="rate sightings per second, not per iteration")
+    parser.add_argument("--seed", type=natural, metavar="N", help="seed, to repeat a search")
+    parser.add_argument(
+        "--limit", type=seconds, default=10.0, metavar="SECONDS", help="seconds for each test (default: 10)"
+    )
+    parser.add_argument("--per-second", action="store_true", help="compare sightings per second, not per iteration")
     parser.add_argument("--baseline", action="store_true", help="compare with the 16 combinations of ASPLOS'15")
     parser.add_argument("-o", "--output", metavar="FILE", help="write the settings here (.toml)")
-    parser.add_argument("--json", action="store_true", help="a JSON line for each test, and one for the settings")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per test, and one for the settings")
     parser.add_argument("-q", "--quiet", action="store_true", help="print the result only")
 
 
@@ -110,7 +112,7 @@ def _show(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None
 
 
 def _print_json(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None:
-    """Sightings and iterations of each test under every setting that was measured, then the settings by name."""
+    """Print the counts of each test under every measured setting, then the settings."""
     measured = {"default": found.default_scores, "portable": found.portable_scores, "own": found.single_scores}
     for test in tuning.tests:
         line: dict[str, object] = {"test": test.name, "seed": tuning.settings.seed}
@@ -132,7 +134,9 @@ def _describe_best_published(test: str, published: Mapping[str, Scores], tuning:
 
 
 def _list_own_settings(found: Tuned) -> str:
-    return ", ".join(f"{test}: {one.name}" for test, one in found.single.items()) or "none, for nothing was seen"
+    return (
+        ", ".join(f"{test}: {one.name}" for test, one in found.single.items()) or "none, no weak outcome was observed"
+    )
 
 
 def _rate_text(rate: float, per_second: bool) -> str:

@@ -1,4 +1,4 @@
-"""How verdicts are printed: a table, texts, JSON lines or CSV."""
+"""Print verdicts as a table, texts, JSON lines or CSV."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from gpudiy.models.deciding import DecidedTest
 from gpudiy.models.verdict import Answer
 
 
-class Printer(Protocol):
+class VerdictPrinter(Protocol):
+    """Prints the verdicts on each test; `finish` prints the summary."""
+
     def show(self, decided: DecidedTest) -> None: ...
 
     def finish(self) -> None: ...
 
 
-def printer_for(arguments: Namespace, models: list[str]) -> Printer:
+def choose_printer(arguments: Namespace, models: list[str]) -> VerdictPrinter:
+    """The printer that the options ask for."""
     if arguments.json:
         return _Json()
     if arguments.csv:
@@ -27,7 +30,7 @@ def printer_for(arguments: Namespace, models: list[str]) -> Printer:
 
 
 class _Table:
-    """One line per test, one column per model; widths grow with what was seen so far."""
+    """One line per test, one column per model; the first column is as wide as the first name needs."""
 
     def __init__(self, models: list[str]) -> None:
         self.models = models

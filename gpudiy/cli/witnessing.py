@@ -1,4 +1,4 @@
-"""`gpudiy model --witness FILE`: the picture of an execution."""
+"""`gpudiy model --witness FILE`: draw an execution."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from gpudiy.models.verdict import decide
 from gpudiy.pictures.writing import write_picture
 
 
-def draw(sources: list[str], models: list[str], file: str, unroll: int) -> int:
-    """Draw the execution that decides one test under one model; bad input raises `InputError`."""
+def draw_execution(sources: list[str], models: list[str], file: str, unroll: int) -> int:
+    """Draw the execution that decides one test under one model; return the exit code."""
     tests = [test for source in sources for test in load_tests(source)]
     if len(tests) != 1 or len(models) != 1:
-        raise InputError(f"a witness is drawn of one test under one model, not of {len(tests)} under {len(models)}")
+        raise InputError(f"--witness draws one test under one model, not {len(tests)} tests under {len(models)} models")
     verdict = decide(tests[0], load_model(models[0]), unroll=unroll)
     if verdict.undecided:
         raise InputError(verdict.reason, path=sources[0])
     explanation = explain(verdict, unroll)
     if explanation.execution is None:
-        say(f"{verdict.test.name} is forbidden by {models[0]}: no run of the threads ends so, there is nothing to draw")
+        say(f"{verdict.test.name} is forbidden by {models[0]}: no run ends like this, so there is nothing to draw")
         return 1
     try:
         write_picture(picture_of_explanation(explanation), file)

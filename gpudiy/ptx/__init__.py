@@ -1,7 +1,7 @@
-"""The PTX that compilers write, read as whole kernels.
+"""Read the PTX that compilers write, as whole kernels.
 
-`read_module(text)` reads a PTX file. Every instruction becomes the litmus instruction it is, or an `OpaqueInstruction`
-where litmus has none: no instruction is lost, and no compiler output is rejected for an unknown instruction.
+`read_module(text)` reads a PTX file. Every instruction becomes a litmus instruction, or an `OpaqueInstruction` where
+litmus has none: no instruction is lost, and no compiler output is rejected for an unknown instruction.
 """
 
 from gpudiy.ptx.kernel import (

@@ -1,4 +1,4 @@
-"""Declarations of PTX: parameters, registers and variables."""
+"""Read the declarations of PTX: parameters, registers and variables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_registers(text: str) -> Iterator[RegisterBank]:
 
 
 def read_variable(text: str) -> PtxVariable | None:
-    """The variable that a declaration such as `.global .align 4 .u32 x[2] = {1, 2}` makes; None if it makes none."""
+    """Read a declaration such as `.global .align 4 .u32 x[2] = {1, 2}`; None if it declares no variable."""
     declaration, _, value = text.partition("=")
     words = ATTRIBUTE.sub(" ", declaration).replace("[", " [").split()
     space = next((SPACES[word[1:]] for word in words if word[1:] in SPACES), None)
@@ -62,7 +62,7 @@ def _values(text: str) -> Iterator[int | str]:
 
 
 def _count(dimensions: str) -> int:
-    """How many elements an array has; 0 if it does not say."""
+    """The number of elements of an array; 0 without a size."""
     count = 1
     for size in DIMENSION.findall(dimensions):
         count *= (read_number(size) or 0) if size else 0
@@ -71,6 +71,6 @@ def _count(dimensions: str) -> int:
 
 @lru_cache(64)
 def type_bytes(type: str) -> int:
-    """The size of a PTX type such as u32 or f16x2; 0 if it is none."""
+    """The size of a PTX type such as u32 or f16x2; 0 for any other word."""
     match = TYPE_BITS.match(type)
     return 0 if match is None else int(match[1]) // 8 * (2 if match[2] else 1)

@@ -37,8 +37,8 @@ class RegisterBank:
 class PtxVariable:
     """A variable of a module or a kernel.
 
-    `bytes` is 0 for an array without a size (dynamic shared memory). `initial` are its first values; one that is not
-    a number, such as the address of another variable, is kept as text.
+    `bytes` is 0 for an array without a size (dynamic shared memory). `initial` are its first values; a value that is
+    not a number, such as the address of another variable, is kept as text.
     """
 
     name: str
@@ -52,9 +52,9 @@ class PtxVariable:
 class PtxKernel:
     """A kernel (`entry`) or a device function.
 
-    `labels` gives the position in `body` that each label stands before; the position after the last instruction is the
-    end. `branch_targets` are the labels of each `.branchtargets` list, which brx.idx jumps through. A name that is
-    declared again in an inner block of the PTX gets a suffix (`p%1`), so that every name means one thing.
+    `labels` maps each label to the position of the next instruction in `body`; the position after the last instruction
+    is the end. `branch_targets` are the labels of each `.branchtargets` list, for brx.idx. A name that is declared
+    again in an inner block of the PTX gets a suffix (`p%1`), so that every name is unique.
     """
 
     name: str

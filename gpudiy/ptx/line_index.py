@@ -7,7 +7,7 @@ from bisect import bisect_right
 
 
 class LineIndex:
-    """Finds lines and columns, both counted from 1, without counting from the start each time."""
+    """Finds the line and column of an offset by binary search; both count from 1."""
 
     def __init__(self, text: str) -> None:
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]

@@ -20,7 +20,7 @@ PIECE = re.compile(rf"{NAME}|(?<![\w.])[-+]?\d\w*(?!\w*\.\d)")
 
 @dataclass(frozen=True, slots=True)
 class OperandGroup:
-    """Several operands that stand where one could: a vector, a pair, the parts of a texture access, arguments."""
+    """Several operands in the place of one: a vector, a pair, the parts of a texture access, arguments."""
 
     parts: tuple[Operand, ...]
 
@@ -43,14 +43,14 @@ def split_operands(text: str) -> list[str]:
 
 
 class OperandReader:
-    """Reads operands of one function; `registers` are the names declared there that do not begin with %."""
+    """Reads operands of one function; `registers` are its declared names that do not begin with %."""
 
     def __init__(self, registers: Container[str] = ()) -> None:
         self.registers = registers
         self.known: dict[str, ReadOperand] = {}
 
     def read(self, text: str) -> ReadOperand:
-        """The operand that a text is; most texts occur many times and are read once."""
+        """Read an operand; results are remembered, because most texts occur many times."""
         found = self.known.get(text)
         if found is None:
             found = self.known[text] = self._read(text)

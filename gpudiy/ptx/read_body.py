@@ -1,4 +1,4 @@
-"""Reading the body of a PTX function: blocks, declarations, labels, line information and instructions."""
+"""Read the body of a PTX function: blocks, declarations, labels, line information and instructions."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ MOST_RENAMED = 1000  # registers of one bank in an inner block
 
 @dataclass(slots=True)
 class Block:
-    """One block of a function: its names that were declared before, and what they are called here."""
+    """One block of a function, with the new names for those that were already declared outside."""
 
     parent: Block | None = None
     renamed: dict[str, str] = field(default_factory=dict)
 
     def names(self) -> Mapping[str, str]:
-        """What names are called inside this block, where that is not as they are written."""
+        """The new names that hold inside this block."""
         outer = {} if self.parent is None else self.parent.names()
         return {**outer, **self.renamed} if outer or self.renamed else {}
 
 
 @dataclass(slots=True)
 class RawStatement:
-    """An instruction before its names are resolved: a label may stand after the branch to it."""
+    """An instruction whose names are not resolved yet: a label may come after the branch to it."""
 
     text: str
     place: CodePlace
@@ -63,7 +63,7 @@ class BodyReader:
         self.declared: dict[str, int] = {}  # every name, and how often it was declared
 
     def read(self, offset: int) -> int | None:
-        """Read from the opening brace of a function on; the offset after its closing brace, None if there is none."""
+        """Read a function from its opening brace; the offset after its closing brace, None if there is none."""
         block = Block()
         source: SourceLine | None = None
         label = ""
@@ -91,7 +91,7 @@ class BodyReader:
     def kernel(
         self, name: str, entry: bool, parameters: tuple[KernelParameter, ...], results: tuple[KernelParameter, ...]
     ) -> PtxKernel:
-        """What was read, as a kernel."""
+        """The kernel that was read."""
         self.registers += [RegisterBank(parameter.name, parameter.type) for parameter in (*parameters, *results)
                            if parameter.in_register]  # fmt: skip
         return PtxKernel(
@@ -121,7 +121,7 @@ class BodyReader:
         return SourceLine(self.files.get(file, ""), line, column, called)
 
     def _read_directive(self, text: str, block: Block, label: str) -> None:
-        """`label` is the label before it: the name of a list of branch targets."""
+        """Read a directive; the label before it names a list of branch targets."""
         word = text.split(None, 1)[0]
         if word == ".reg":
             for bank in read_registers(text):
@@ -147,7 +147,7 @@ class BodyReader:
         return [RegisterBank(new, bank.type) for _, new in names]
 
     def _declare(self, name: str, block: Block) -> str:
-        """What a name that is declared in a block is called: itself, or with a suffix if it is known already."""
+        """Declare a name in a block; the name, with a suffix if it is already used."""
         times = self.declared.get(name, 0)
         self.declared[name] = times + 1
         if not times or block.parent is None:

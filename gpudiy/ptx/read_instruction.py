@@ -1,7 +1,7 @@
-"""From the text of one PTX instruction to the litmus instruction it is, or to an opaque one.
+"""Read one PTX instruction as a litmus instruction or an opaque one.
 
-What an opcode means is what `gpudiy.litmus.opcode` says. It is asked once for every combination of opcode and kinds of
-operands; a large file has some hundred of them.
+`gpudiy.litmus.opcode` says what an opcode means. It is called once for every combination of opcode and kinds of
+operands; a large file has a few hundred of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ WITHOUT_RESULT_FORMS = frozenset((
 
 
 def read_instruction(text: str, place: CodePlace, operands: OperandReader | None = None) -> PtxStatement:
-    """The statement that a text is, with its guard and without its semicolon."""
+    """Read a statement from its text, with guard and without semicolon."""
     text = " ".join(text.split())
     match = GUARD.match(text)
     guard = None if match is None else Guard(Register(match[2]), bool(match[1]))
@@ -57,10 +57,10 @@ def read_instruction(text: str, place: CodePlace, operands: OperandReader | None
     reader = operands or OperandReader()
     read = list(map(reader.read, split_operands(rest)))
     addresses = tuple(operand for operand in read if isinstance(operand, PtxAddress))
-    return PtxStatement(build(opcode, read, guard), text, place, addresses)
+    return PtxStatement(build_litmus(opcode, read, guard), text, place, addresses)
 
 
-def build(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None) -> Instruction | OpaqueInstruction:
+def build_litmus(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None) -> Instruction | OpaqueInstruction:
     """The instruction with this opcode and these operands."""
     pattern = find_pattern(opcode, "".join(map(_kind, operands)))
     if isinstance(pattern, str):
@@ -87,7 +87,7 @@ def _kind(operand: ReadOperand) -> str:
 
 @lru_cache(1 << 14)
 def find_pattern(opcode: str, kinds: str) -> Instruction | str:
-    """The litmus instruction of an opcode with stand-ins for its operands, or why there is none."""
+    """The litmus instruction of an opcode with placeholders as operands, or why there is none."""
     if "x" in kinds:
         return "litmus has no vectors, pairs and absolute addresses"
     words = opcode.split(".")
@@ -108,7 +108,7 @@ def find_pattern(opcode: str, kinds: str) -> Instruction | str:
 
 
 def _fill(pattern: Instruction, values: list[Any], guard: Guard | None) -> Instruction:
-    """The instruction with its own operands in the place of the stand-ins, which had the same kinds."""
+    """The instruction with its operands in place of the placeholders of the same kinds."""
     match pattern:
         case Load(access=access):
             return Load(values[0], values[1], access, guard)
@@ -135,7 +135,7 @@ def _fill(pattern: Instruction, values: list[Any], guard: Guard | None) -> Instr
 
 
 def _opaque(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None, reason: str) -> OpaqueInstruction:
-    """Its first operand is its result, unless its opcode has none or, as of a call, it is a variable."""
+    """An opaque instruction; its first operand is its result, unless the opcode has no result."""
     words = opcode.split(".")
     writes = words[0] not in WITHOUT_RESULT and tuple(words[:2]) not in WITHOUT_RESULT_FORMS
     if words[0] == "call":

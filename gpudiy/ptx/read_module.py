@@ -1,4 +1,4 @@
-"""Reading a PTX file: what stands outside functions, and the functions."""
+"""Read a PTX file: its functions, and the declarations outside them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HEAD = re.compile(
 
 
 def read_module(text: str, path: str | None = None) -> PtxModule:
-    """The module that a PTX text is; raises `InputError` with a place where the text is not PTX."""
+    """Read a PTX text; raise `InputError` at a place that is not PTX."""
     return _ModuleReader(text, path).read()
 
 
@@ -80,7 +80,7 @@ class _ModuleReader:
 
 
 def _blank_comment(match: re.Match[str]) -> str:
-    """Blanks in the place of a comment, so that all other text keeps its place; a string stays."""
+    """Replace a comment by blanks, so that all other text keeps its place; strings stay."""
     text = match[0]
     if text[0] == '"':
         return text

@@ -1,4 +1,4 @@
-"""`PtxStatement`: one instruction of a kernel, as litmus knows it or opaque, with its text and its place."""
+"""`PtxStatement`: one instruction of a kernel, a litmus one or an opaque one, with its text and its place."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ VECTOR = re.compile(r"v([248])\Z")
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A place in the source that was compiled; lines and columns count from 1.
+    """A place in the compiled source; lines and columns count from 1.
 
-    Code of a function that was inlined has the place inside that function, and in `inlined_at` the place of the call.
+    For code of an inlined function, this is the place inside the function, and `inlined_at` is the place of the call.
     """
 
     file: str
@@ -37,9 +37,9 @@ class CodePlace:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueInstruction:
-    """An instruction for which litmus has no meaning; `reason` says why.
+    """An instruction that litmus does not support; `reason` says why.
 
-    What it writes and reads is known as far as its operands show it. Float literals are read as their bits.
+    Its destinations and sources are found from its operands. Float literals are read as their bits.
     """
 
     opcode: str
@@ -73,9 +73,9 @@ class PtxAddress:
 
 @dataclass(frozen=True, slots=True)
 class PtxStatement:
-    """One instruction; `text` is as written, but for names with a suffix, in one line and without its semicolon.
+    """One instruction; `text` is its text on one line without the semicolon, with renamed names.
 
-    The address of a litmus instruction has no offset: `addresses` has one entry per operand in brackets, with offset.
+    Addresses of litmus instructions have no offsets; `addresses` has one entry with offset per operand in brackets.
     """
 
     instruction: Instruction | OpaqueInstruction

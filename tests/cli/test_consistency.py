@@ -137,7 +137,7 @@ def test_a_test_is_no_log(
 
 def test_a_text_is_no_binary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["optcheck", SB]) == 2
-    assert "this is no binary" in capsys.readouterr().err
+    assert "this is not a binary" in capsys.readouterr().err
 
 
 def test_models_that_cannot_be_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,7 +242,7 @@ def test_tune_finds_better_settings_and_writes_them(folder: Path, capsys: pytest
 
 def test_tune_has_nothing_to_say(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "fake", *write("strong"), "-s", "1000", "--candidates", "2"]) == 1
-    assert "nothing was seen" in capsys.readouterr().out
+    assert "no weak outcome was observed" in capsys.readouterr().out
     assert main(["tune", "fake", "strong.litmus", "-o", "best.json"]) == 2
     assert main(["tune", "fakes", "strong.litmus"]) == 2
     assert main(["tune", "fake", "missing.litmus"]) == 2
