@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.generator import Generator, Recipe, Trees
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.litmus import Test, read_test
 from gpudiy.models import library
 from gpudiy.models.cat_compile import compile_cat
@@ -28,7 +28,7 @@ EDGES = "Pod** MembarSysd** Rfe Fre Coe"
 
 def family() -> list[Test]:
     recipe = Recipe(
-        resolved(parse_edges(EDGES, "bench").edges), limits=CycleLimits(edges=8, threads=4), trees=Trees.ONE
+        fill_open_ends(parse_edges(EDGES, "bench").edges), limits=CycleLimits(edges=8, threads=4), trees=Trees.ONE
     )
     return [read_test(blueprint.text()) for blueprint in Generator(recipe).blueprints()]
 

@@ -1,7 +1,7 @@
-"""Blueprints: all that is decided about a test, ready to be printed, hashed or built.
+"""Blueprints: generated tests, ready to be printed, hashed or built.
 
-Families are large and their tests much alike, so a blueprint quotes the parts that tests have in common, and prints and
-hashes itself without building the test. Its text and its hash are those of the test it builds.
+The tests of a family share most of their parts. A blueprint refers to shared parts, and prints and hashes itself
+without building the test. Its text and its hash are those of the test it builds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FilledThread:
         self.normal_results = tuple(f"(eq #{value} {number}:{normal})" for _, normal, value in code.results)
 
     def column(self, height: int, last: bool) -> list[str]:
-        """The header and the lines as cells of equal width; the last column of a program is not filled up."""
+        """The header and the lines as cells of equal width; the last column of a program is not padded."""
         cells = self.columns.get((height, last))
         if cells is None:
             lines = [f"P{self.number}", *self.code.lines]
@@ -59,7 +59,7 @@ class FilledThread:
 class Blueprint:
     """A test of a cycle: its threads, the last value of locations written more than once, its tree and its map.
 
-    `spaces` are the letters of the spaces of the locations `names`, in turn.
+    `spaces` are the letters of the spaces of the locations `names`, in the same order.
     """
 
     name: str
@@ -107,8 +107,8 @@ class Blueprint:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def test(self) -> Test:
-        """The test itself, checked as all tests are."""
-        from gpudiy.litmus.condition import Condition, Quantifier  # whoever only prints tests need not wait for it
+        """Build the test and validate it."""
+        from gpudiy.litmus.condition import Condition, Quantifier  # slow to import, and printing does not need it
         from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
         from gpudiy.litmus.test import Test
 

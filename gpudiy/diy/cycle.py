@@ -1,4 +1,4 @@
-"""Cycles of edges: which edges may follow each other, and which closed walks are cycles."""
+"""Cycles of edges: which edges may follow each other, and which closed sequences are cycles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Cycle = tuple[Edge, ...]
 
 @dataclass(frozen=True, slots=True)
 class CycleLimits:
-    """The size of cycles: at most so many edges, threads and locations, at least so many threads."""
+    """The largest number of edges, threads and locations of a cycle, and the least number of threads."""
 
     edges: int = 6
     threads: int = 4
@@ -20,7 +20,7 @@ class CycleLimits:
     least_threads: int = 2
 
 
-DEFAULT_LIMITS = CycleLimits()  # those of diy
+DEFAULT_LIMITS = CycleLimits()  # as in diy
 
 
 def composes(first: Edge, second: Edge) -> bool:
@@ -29,14 +29,14 @@ def composes(first: Edge, second: Edge) -> bool:
     if shared != second.source:
         return False
     whole = is_atomic(second if shared.direction == READ else first)
-    return shared.atomic == whole  # one half of an atomic never stands alone
+    return shared.atomic == whole  # both halves of an atomic are in the cycle, or none
 
 
 def may_follow(first: Edge, second: Edge) -> bool:
     """Whether `second` may come right after `first` in a critical cycle.
 
-    Program order and communication take turns, but for Co;Rf and Fr;Rf: any other two in a row would be one edge of a
-    shorter cycle. The two halves of an atomic are one access to their neighbours.
+    Program order and communication alternate, except in Co;Rf and Fr;Rf: any other two edges of the same kind would be
+    one edge of a shorter cycle. To their neighbours, the two halves of an atomic are one access.
     """
     if not composes(first, second):
         return False
@@ -48,15 +48,17 @@ def may_follow(first: Edge, second: Edge) -> bool:
 
 
 def is_atomic(edge: Edge) -> bool:
+    """Whether the edge joins the two halves of one atomic."""
     return isinstance(edge, ProgramOrder) and edge.means.atomic
 
 
 def changes_location(edge: Edge) -> bool:
+    """Whether the two accesses of the edge have different locations."""
     return not edge.same_location
 
 
 def fault_of_cycle(cycle: Sequence[Edge], limits: CycleLimits) -> str | None:
-    """Why a closed walk, whose edges follow each other, is not a cycle within the limits; None if it is one."""
+    """Why these edges, each of which can follow the one before, are not a cycle within the limits; None if they are."""
     threads = sum(edge.external for edge in cycle)
     if len(cycle) > limits.edges:
         return f"{len(cycle)} edges, more than {limits.edges}"
@@ -76,14 +78,14 @@ def fault_of_cycle(cycle: Sequence[Edge], limits: CycleLimits) -> str | None:
     if changes == 0 and not any(isinstance(edge, ProgramOrder) and not edge.means.atomic for edge in cycle):
         return "no edge of this cycle is a relaxation"
     if not has_tree(edge.level for edge in cycle if isinstance(edge, Communication) and edge.external):
-        return "no scope tree separates the threads so: the widest level must occur at least twice"
+        return "no scope tree separates the threads like this: the widest level must occur at least twice"
     return None
 
 
 def has_tree(levels: Iterable[str]) -> bool:
-    """Whether some scope tree separates neighbours round a cycle by exactly these levels.
+    """Whether some scope tree separates the neighbours in a cycle by exactly these levels.
 
-    Crossing the widest level once leads out of a group that only another crossing of the same level leads back into.
+    Crossing the widest level leaves a group; only a second crossing of that level leads back into it.
     """
     ranks = [LEVELS.index(level) for level in levels]
     return not ranks or ranks.count(max(ranks)) > 1

@@ -29,9 +29,9 @@ FENCE_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of an edge: the access it asks for. An empty `space` or `mark` leaves that open.
+    """The access at one end of an edge. An empty `space` or `mark` is open: it can be filled in later.
 
-    `mark` is how the access is made: `l1` or `l2` (a cache operator), `.weak`, `.volatile`, an order with its scope
+    `mark` is the strength of the access: `l1` or `l2` (a cache operator), `.weak`, `.volatile`, an order with its scope
     such as `.release.gpu`, or `.atom` for one half of an atomic, `.atom_acquire.cta` if it is not relaxed.gpu.
     """
 
@@ -53,8 +53,8 @@ class End:
 
 
 def access_of(end: End, operation: AtomicOperation | None = None) -> Access:
-    """The attributes of the instruction that makes this access."""
-    space = Space.SHARED if end.space == "s" else None  # global is what the format takes for granted
+    """The attributes of the instruction for this access; `operation` is that of an atomic."""
+    space = Space.SHARED if end.space == "s" else None  # global is the default of the format
     if end.mark in ("l1", "l2"):
         first_level = CacheOperator.CA if end.direction == READ else CacheOperator.WB
         return Access(space=space, cache=first_level if end.mark == "l1" else CacheOperator.CG)
@@ -66,27 +66,27 @@ def access_of(end: End, operation: AtomicOperation | None = None) -> Access:
     return Access(order=Order(order), scope=Scope[scope.upper()] if scope else None, space=space)
 
 
-def _scoped(*orders: str) -> tuple[str, ...]:
+def _add_scopes(*orders: str) -> tuple[str, ...]:
     return tuple(f"{order}.{scope.word}" for order in orders for scope in FENCE_SCOPES)
 
 
 PLAIN_MARKS = {
-    READ: ("l1", "l2", ".weak", ".volatile", *_scoped(".relaxed", ".acquire")),
-    WRITE: ("l1", "l2", ".weak", ".volatile", *_scoped(".relaxed", ".release")),
+    READ: ("l1", "l2", ".weak", ".volatile", *_add_scopes(".relaxed", ".acquire")),
+    WRITE: ("l1", "l2", ".weak", ".volatile", *_add_scopes(".relaxed", ".release")),
 }
 ATOMIC_MARKS = (
     ATOMIC_MARK,
     *(
         f"{ATOMIC_MARK}_{words}"
-        for words in _scoped("relaxed", "acquire", "release", "acq_rel")
-        if words != "relaxed.gpu"  # what `.atom` alone says
+        for words in _add_scopes("relaxed", "acquire", "release", "acq_rel")
+        if words != "relaxed.gpu"  # written as `.atom` alone
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What stands between the two accesses of a program-order edge, or joins them."""
+    """How a program-order edge joins its accesses: by a fence, a dependency, a barrier, an atomic, or nothing."""
 
     name: str  # in the name of an edge
     word: str  # in the name of a test
@@ -101,7 +101,7 @@ class Means:
         return self.operation is not None
 
     def joins(self, source: str, target: str) -> bool:
-        """Whether it can join accesses of these directions."""
+        """Whether these means can join accesses of these directions."""
         if self.atomic:
             return source == READ and target == WRITE
         if self.dependency:
@@ -166,7 +166,7 @@ Edge = Communication | ProgramOrder
 DIRECTIONS = {"Rf": (WRITE, READ), "Fr": (READ, WRITE), "Co": (WRITE, WRITE)}
 
 
-def _means() -> dict[str, Means]:
+def _list_means() -> dict[str, Means]:
     fences = [
         Means(f"M{short}", f"membar.{short}", f"membar.{short} between", fence=Fence(FenceKind.MEMBAR, scope))
         for short, scope in (("cta", Scope.CTA), ("gl", Scope.GPU), ("sys", Scope.SYS))
@@ -193,15 +193,16 @@ def _means() -> dict[str, Means]:
     return {means.name: means for means in everything}
 
 
-MEANS = _means()
+MEANS = _list_means()
 
 
 def is_open(edge: Edge) -> bool:
+    """Whether a space or a mark of the edge must still be filled in."""
     return edge.source.open or edge.target.open
 
 
 def fault_of(edge: Edge) -> str | None:
-    """Why there can be no such edge, whatever its open parts are filled with; None if there can."""
+    """Why such an edge cannot exist, whatever its open ends are filled with; None if it can."""
     spaces = {edge.source.space, edge.target.space} - {""}
     if isinstance(edge, Communication):
         if "s" in spaces and edge.level not in INSIDE_A_CTA:
@@ -211,11 +212,11 @@ def fault_of(edge: Edge) -> str | None:
         if not edge.means.joins(source, target):
             return f"{edge.means.word} cannot join {source} to {target}"
         if edge.means.atomic and not edge.same_location:
-            return "an atomic touches one location"
+            return "an atomic accesses one location"
         if edge.means.atomic and not _one_atomic(edge.source, edge.target):
-            return "both halves of an atomic are marked alike"
+            return "both halves of an atomic must have the same mark"
         if edge.same_location and len(spaces) > 1:
-            return "one location is in one space"
+            return "a location has one space"
     return None
 
 

@@ -1,9 +1,9 @@
 """All cycles of a set of edges, each once, up to rotation.
 
-A cycle is written as the word of the ranks of its edges, and of its rotations the smallest word stands for all: a
-necklace. Necklaces are grown letter by letter as prenecklaces (Fredricksen, Kessler, Maiorana; Ruskey's p-recursion):
-the prefix so far has a period, the next letter may not be smaller than the one a period ago, and a word whose length
-is a multiple of its period is the smallest of its rotations. So nothing is made twice and no cycle is remembered.
+A cycle is a word: the ranks of its edges. The smallest of its rotations, a necklace, represents them all. Necklaces are
+grown letter by letter as prenecklaces (Fredricksen, Kessler, Maiorana; Ruskey's p-recursion): the prefix has a period,
+the next letter may not be smaller than the letter one period before, and a word whose length is a multiple of its
+period is the smallest of its rotations. So no cycle is made twice, and none has to be remembered.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ Word = tuple[int, ...]
 
 
 class Alphabet(NamedTuple):
-    """The edges a cycle may have, by rank, and the ranks of those it must have one of (none: no such wish)."""
+    """The edges of cycles, by rank; every cycle has at least one of the `required` ranks, if there are any."""
 
     edges: tuple[Edge, ...]
-    wanted: frozenset[int] = frozenset()
+    required: frozenset[int] = frozenset()
 
     def successors(self) -> list[list[int]]:
-        """For every edge, the ranks of those that may follow it, in order."""
+        """For every edge, the sorted ranks of the edges that may follow it."""
         by_source: dict[object, list[int]] = {}
         for rank, edge in enumerate(self.edges):
             by_source.setdefault(edge.source, []).append(rank)
@@ -35,13 +35,13 @@ class Alphabet(NamedTuple):
         ]
 
 
-def words(alphabet: Alphabet, limits: CycleLimits) -> Iterator[Word]:
+def enumerate_words(alphabet: Alphabet, limits: CycleLimits) -> Iterator[Word]:
     """The cycles of the alphabet within the limits, as words of ranks."""
     successors = alphabet.successors()
-    predecessors = _turned(successors)
+    predecessors = _list_predecessors(successors)
     closing = _Closing(alphabet, limits)
     for first in range(len(alphabet.edges)):
-        ways = _ways_back(first, predecessors, limits.edges)
+        ways = _count_steps_back(first, predecessors, limits.edges)
         if ways:
             yield from _necklaces(first, successors, ways, closing, limits)
 
@@ -94,7 +94,7 @@ def _necklaces(
 
 
 class _Closing:
-    """What must hold of a closed walk to be a cycle, in the cheapest order."""
+    """The conditions under which a closed word is a cycle, the cheapest first."""
 
     def __init__(self, alphabet: Alphabet, limits: CycleLimits) -> None:
         edges = alphabet.edges
@@ -102,21 +102,21 @@ class _Closing:
         self.changing = [int(changes_location(edge)) for edge in edges]
         self.most_changes = limits.edges if limits.locations is None else limits.locations
         self.least_threads = limits.least_threads
-        self.wanted = alphabet.wanted
+        self.required = alphabet.required
         self.relaxable = [not isinstance(edge, Communication) and not is_atomic(edge) for edge in edges]
         self.communicates = [isinstance(edge, Communication) for edge in edges]
         self.level = [LEVELS.index(e.level) if isinstance(e, Communication) and e.external else -1 for e in edges]
         self.one_level = len({level for level in self.level if level >= 0}) < 2
-        self.twins = _twins(edges)
+        self.twins = _find_twins(edges)
 
     def closes(self, word: Word, threads: int, changes: int) -> bool:
         if threads == 1 or changes == 1 or (threads or 1) < self.least_threads:
             return False
-        if self.wanted and self.wanted.isdisjoint(word):
+        if self.required and self.required.isdisjoint(word):
             return False
         if not changes and not any(self.relaxable[rank] for rank in word):
             return False
-        if self.twins and self._repeats(word):
+        if self.twins and self._repeats_a_twin(word):
             return False
         if not threads:
             return any(self.communicates[rank] for rank in word)
@@ -125,8 +125,8 @@ class _Closing:
         levels = [self.level[rank] for rank in word]
         return levels.count(max(levels)) > 1
 
-    def _repeats(self, word: Word) -> bool:
-        """Whether an internal communication stands where its twin can stand, to which it gives way."""
+    def _repeats_a_twin(self, word: Word) -> bool:
+        """Whether an internal communication is at a place where its twin makes the same test."""
         return any(
             rank in self.twins
             and not self.relaxable[word[index - 1]]
@@ -135,11 +135,11 @@ class _Closing:
         )
 
 
-def _twins(edges: Sequence[Edge]) -> frozenset[int]:
-    """The internal communications that a program-order edge of the same two accesses makes the same test as.
+def _find_twins(edges: Sequence[Edge]) -> frozenset[int]:
+    """The internal communications for which a program-order edge between the same accesses makes the same test.
 
-    Elsewhere the two never stand in the same place, since one must have program order beside it and the other must not;
-    beside an atomic both can.
+    Only beside an atomic can both be at the same place: elsewhere one of them needs program order beside it, and the
+    other cannot have it.
     """
     if not any(map(is_atomic, edges)):
         return frozenset()
@@ -155,7 +155,7 @@ def _is_plain(edge: Edge) -> bool:
     return isinstance(edge, ProgramOrder) and edge.means == MEANS["Po"]
 
 
-def _turned(successors: Sequence[Sequence[int]]) -> list[list[int]]:
+def _list_predecessors(successors: Sequence[Sequence[int]]) -> list[list[int]]:
     predecessors: list[list[int]] = [[] for _ in successors]
     for rank, after in enumerate(successors):
         for other in after:
@@ -163,10 +163,10 @@ def _turned(successors: Sequence[Sequence[int]]) -> list[list[int]]:
     return predecessors
 
 
-def _ways_back(first: int, predecessors: list[list[int]], most: int) -> dict[int, int]:
-    """How many steps at least lead from an edge back to `first`, over edges that are not smaller.
+def _count_steps_back(first: int, predecessors: list[list[int]], most: int) -> dict[int, int]:
+    """The least number of steps from each edge back to `first`, over edges that are not smaller.
 
-    What cannot return within `most` edges is absent.
+    Edges that cannot return within `most` steps are absent.
     """
     ways: dict[int, int] = {}
     frontier = [first]

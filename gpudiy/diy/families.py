@@ -8,7 +8,7 @@ from gpudiy.diy.cycle import DEFAULT_LIMITS, CycleLimits
 from gpudiy.diy.edge import LEVELS
 from gpudiy.diy.generator import Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.errors import InputError, near_name
 
 SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -27,20 +27,20 @@ class Family:
     cycles: tuple[str, ...] = ()
 
     def recipe(self) -> Recipe:
-        edges = resolved(parse_edges(self.edges, self.name).edges)
+        edges = fill_open_ends(parse_edges(self.edges, self.name).edges)
         cycles = tuple(parse_cycle(cycle, self.name) for cycle in self.cycles)
         return Recipe(edges, limits=self.limits, trees=self.trees, levels=self.levels, cycles=cycles)
 
 
 def _thesis_edges() -> str:
-    """The accesses are all `.cg`, in either space; the fences are those of its time."""
+    """All accesses are `.cg`, in either space; the fences are membar.cta and membar.gl."""
     orders = [f"{kind}-*-*{one}l2-*{other}l2" for kind in ("Po", "Mcta", "Mgl") for one in "gs" for other in "gs"]
     levels = [f"{level}-g" for level in "wckd"] + ["w-s"]
     return " ".join(orders + [f"{relation}-{place}l2l2" for relation in ("Rf", "Fr", "Co") for place in levels])
 
 
 def _modern_edges() -> str:
-    """Release last, acquire first, or a fence between relaxed accesses; the scope is one in a thread."""
+    """Release last, acquire first, or a fence between relaxed accesses; one scope per thread."""
     names = ["Rf-*-g", "Fr-*-g", "Co-*-g"]
     for scope in SCOPES:
         first = {"W": ("relaxed",), "R": ("relaxed", "acquire")}
@@ -95,14 +95,14 @@ _FAMILIES = (
         "one location, with a fence or nothing, from one thread on",
         "Pos** MembarGls** Rfe Fre Coe Rfi Fri Coi",
         CycleLimits(edges=5, threads=3, locations=1, least_threads=1),
-        cycles=("Coe PosWR Fre", "Coe MembarGlsWR Fre"),  # CoWR is classic, though not critical
+        cycles=("Coe PosWR Fre", "Coe MembarGlsWR Fre"),  # CoWR is classic, but not a critical cycle
     ),
 )
 FAMILIES = {family.name: family for family in _FAMILIES}
 
 
 def find_family(name: str) -> Family:
-    """The family of a name; raises `InputError` where there is no such family."""
+    """The family with this name; raises `InputError` if there is none."""
     if name not in FAMILIES:
         hint = near_name(name, tuple(FAMILIES)) or f"families are {', '.join(FAMILIES)}"
         raise InputError(f"there is no family {name!r}", hint=hint)

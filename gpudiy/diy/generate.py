@@ -12,13 +12,13 @@ from gpudiy.diy.families import find_family
 from gpudiy.diy.generator import Generator, Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
 from gpudiy.diy.pattern import agrees, parse_pattern
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.errors import UsageError, check_choice
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
 
-LARGEST_SIZE = 20  # of a cycle
+LARGEST_SIZE = 20  # of edges, threads and locations of a cycle
 
 
 def generate(
@@ -38,13 +38,13 @@ def generate(
     """Make tests: `gpudiy.generate(cycle="PodWW Rfe PodRR Fre")`, `gpudiy.generate(family="classic")`.
 
     Give one of `cycle` (the edges of one cycle), `family` (see `gpudiy generate --list`) and `safe` or `relaxed`
-    (edges that cycles are made of; of the relaxed ones at least one occurs in every cycle). Edges are names separated
+    (the edges of the cycles; every cycle has at least one relaxed edge). Edges are names separated
     by blanks or commas.
 
     `exclude` names edges that must not occur, `conform` is a pattern of edges, with `...` for any number of them.
     `edges` (6), `threads` (4) and `locations` (any number) limit the size of a cycle. `trees` says which scope trees a
     cycle gets: "all" that its edges allow, or "one", with the threads furthest apart. `levels` are the letters of the
-    levels that may lie between threads that no edge joins.
+    levels that may separate threads that no edge joins.
 
     An unknown edge raises `InputError`, options that contradict each other `UsageError`.
     """
@@ -73,7 +73,7 @@ def make_recipe(
     levels: str | None = None,
     spell: Callable[[str], str] = str,
 ) -> Recipe:
-    """What the options of `generate` ask for; `spell` gives the name by which messages call an option."""
+    """The recipe for the options of `generate`; messages name an option by `spell(option)`."""
     recipe = _starting_recipe(cycle, family, safe, relaxed, spell)
     sizes = {"edges": edges, "threads": threads, "locations": locations}
     limited = {name: size for name, size in sizes.items() if size is not None}
@@ -86,7 +86,7 @@ def make_recipe(
         recipe = replace(recipe, trees=Trees(trees))
     if levels is not None:
         if not levels or not set(levels) <= set(LEVELS):
-            raise UsageError(f"{spell('levels')}: {levels!r} has other letters than {LEVELS}")
+            raise UsageError(f"{spell('levels')}: expected letters of {LEVELS}, not {levels!r}")
         recipe = replace(recipe, levels=levels)
     if exclude is not None:
         banned = parse_edges(exclude, spell("exclude")).edges
@@ -116,11 +116,11 @@ def _recipe_of_edges(safe: str, relaxed: str, spell: Callable[[str], str]) -> Re
     safe_edges = parse_edges(safe, spell("safe"))
     relaxed_edges = parse_edges(relaxed, spell("relaxed"))
     if not safe_edges.edges and not relaxed_edges.edges:
-        raise UsageError("no edges are given")
+        raise UsageError("no edges: name at least one safe or relaxed edge")
     both = safe_edges + relaxed_edges
-    required = resolved(relaxed_edges.edges, among=both.edges)
+    required = fill_open_ends(relaxed_edges.edges, among=both.edges)
     return Recipe(
-        resolved(both.edges),
-        wanted=frozenset(required),
-        trees=Trees.ALL if both.tells_levels else Trees.ONE,
+        fill_open_ends(both.edges),
+        required=frozenset(required),
+        trees=Trees.ALL if both.names_levels else Trees.ONE,
     )

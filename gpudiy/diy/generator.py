@@ -1,4 +1,4 @@
-"""From a set of edges to its tests, one after the other."""
+"""The generator: makes the tests of a recipe one by one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from gpudiy.diy.blueprint import Blueprint, FilledThread
 from gpudiy.diy.cycle import DEFAULT_LIMITS, Cycle, CycleLimits
 from gpudiy.diy.edge import LEVELS, Communication, Edge, End, ProgramOrder
-from gpudiy.diy.enumeration import Alphabet, Word, words
-from gpudiy.diy.layout import LOCATION_NAMES, Layout, layout_of
+from gpudiy.diy.enumeration import Alphabet, Word, enumerate_words
+from gpudiy.diy.layout import LOCATION_NAMES, Layout, lay_out_cycle
 from gpudiy.diy.naming import ThreadName, test_name, thread_name
 from gpudiy.diy.placement import Neighbourhood, PlacedThreads, all_trees, widest_tree
 from gpudiy.diy.thread_code import ThreadCode, observer_code, thread_code
@@ -22,7 +22,7 @@ from gpudiy.litmus.instruction import Fence, FenceKind
 if TYPE_CHECKING:
     from gpudiy.diy.pattern import Pattern
 
-REMEMBERED = 1 << 15  # parts of each kind kept; a family needs far fewer
+REMEMBERED = 1 << 15  # most parts of each kind that are kept; a family needs far fewer
 OBSERVER_FENCE = Fence(FenceKind.MEMBAR, Scope.SYS)
 Segment = tuple[int, ...]  # the ranks of the edges of one thread
 
@@ -36,13 +36,13 @@ class Trees(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """What to generate: the edges, those of which one must occur, the limits, and what to make of every cycle.
+    """What to generate: edges, limits and scope trees; every enumerated cycle has a `required` edge, if there are any.
 
-    `cycles` are made too, whatever the rules of enumeration say of them; they come first.
+    The tests of `cycles` come first; these need not follow the rules of enumeration.
     """
 
     edges: tuple[Edge, ...]
-    wanted: frozenset[Edge] = frozenset()
+    required: frozenset[Edge] = frozenset()
     limits: CycleLimits = DEFAULT_LIMITS
     trees: Trees = Trees.ALL
     levels: str = LEVELS
@@ -51,9 +51,9 @@ class Recipe:
 
 
 class _Thread(NamedTuple):
-    """A segment and what is known of it in every cycle.
+    """A segment with its properties, which are the same in every cycle.
 
-    `core` is what its code depends on: of the edge that leaves the thread only the access it starts at.
+    `core` determines its code: of the edge that leaves the thread, only the first access matters.
     """
 
     ranks: Segment
@@ -62,32 +62,32 @@ class _Thread(NamedTuple):
     name: ThreadName
     level: int
     barriers: int
-    order: tuple[tuple[int, str], tuple[tuple[bool, str, str], Segment]]  # by shape, then by what is inside
+    order: tuple[tuple[int, str], tuple[tuple[bool, str, str], Segment]]  # by shape, then by the edges inside
 
 
 class _Plan(NamedTuple):
-    """What cycles have in common whose edges differ in nothing that decides locations and values."""
+    """Locations and values of a cycle; cycles whose edges have the same kinds share a plan."""
 
     layout: Layout
     names: str
     values: tuple[tuple[int, ...], ...]
     locations: tuple[tuple[str, ...], ...]
     final: tuple[tuple[str, int], ...]
-    samples: tuple[int, ...]  # for every location, one of its accesses
-    observed: tuple[int, ...]  # for every observer, the thread whose write it sees last
+    samples: tuple[int, ...]  # one access per location
+    observed: tuple[int, ...]  # per observer, the thread whose write it sees last
 
 
 class Generator:
-    """Makes the blueprints of a recipe; keeps parts that tests share, and nothing else."""
+    """Makes the blueprints of a recipe and keeps the parts that tests share."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        spelt_out = [edge for cycle in recipe.cycles for edge in cycle]
-        self.edges = tuple(sorted(dict.fromkeys([*recipe.edges, *spelt_out]), key=_edge_order))
+        explicit = [edge for cycle in recipe.cycles for edge in cycle]
+        self.edges = tuple(sorted(dict.fromkeys([*recipe.edges, *explicit]), key=_edge_order))
         self.names = [edge.name for edge in self.edges]
         self.external = [edge.external for edge in self.edges]
         self.spaces = [edge.source.space for edge in self.edges]
-        self.kinds = _kinds(self.edges)
+        self.kinds = _number_kinds(self.edges)
         self.ends: dict[End, int] = {}
         self.threads: dict[Segment, _Thread] = {}
         self.plans: dict[tuple[int, ...], _Plan] = {}
@@ -99,43 +99,45 @@ class Generator:
     def blueprints(self) -> Iterator[Blueprint]:
         """Every test of the recipe, each shape once."""
         for word in self.words():
-            yield from self.of_word(word)
+            yield from self.blueprints_of_word(word)
 
     def words(self) -> Iterator[Word]:
         """The cycles, as ranks of edges."""
-        found = chain(self._spelt_out(), self._enumerated())
+        found = chain(self._explicit_words(), self._enumerate_words())
         pattern = self.recipe.conform
         return found if pattern is None else (word for word in found if pattern.matches(self.cycle(word)))
 
-    def _spelt_out(self) -> Iterator[Word]:
+    def _explicit_words(self) -> Iterator[Word]:
         ranks = {edge: rank for rank, edge in enumerate(self.edges)}
         for cycle in self.recipe.cycles:
             yield tuple(ranks[edge] for edge in cycle)
 
-    def _enumerated(self) -> Iterator[Word]:
+    def _enumerate_words(self) -> Iterator[Word]:
         given = set(self.recipe.edges)
         ranks = [rank for rank, edge in enumerate(self.edges) if edge in given]
         edges = tuple(self.edges[rank] for rank in ranks)
-        wanted = frozenset(place for place, edge in enumerate(edges) if edge in self.recipe.wanted)
-        found = words(Alphabet(edges, wanted), self.recipe.limits)
+        required = frozenset(place for place, edge in enumerate(edges) if edge in self.recipe.required)
+        found = enumerate_words(Alphabet(edges, required), self.recipe.limits)
         return found if len(edges) == len(self.edges) else (tuple(ranks[place] for place in word) for word in found)
 
     def cycle(self, word: Iterable[int]) -> Cycle:
         return tuple(self.edges[rank] for rank in word)
 
     def count(self) -> int:
-        """How many tests there are, found without making them."""
-        return sum(len(self._trees(threads, plan, turn)) for threads, plan, turn in map(self._arranged, self.words()))
+        """The number of tests, counted without making them."""
+        return sum(
+            len(self._find_trees(threads, plan, turn)) for threads, plan, turn in map(self._arrange, self.words())
+        )
 
-    def of_word(self, word: Word) -> Iterator[Blueprint]:
-        """The tests of one cycle: one for every scope tree."""
-        threads, plan, turn = self._arranged(word)
-        trees = self._trees(threads, plan, turn)
+    def blueprints_of_word(self, word: Word) -> Iterator[Blueprint]:
+        """The tests of one cycle, one per scope tree."""
+        threads, plan, turn = self._arrange(word)
+        trees = self._find_trees(threads, plan, turn)
         if not trees:
             return
         ranks = [rank for thread in threads for rank in thread.ranks]
-        filled = [self._filled(thread, plan, number) for number, thread in enumerate(threads)]
-        filled += self._observers(ranks, plan, len(threads))
+        filled = [self._fill_thread(thread, plan, number) for number, thread in enumerate(threads)]
+        filled += self._make_observers(ranks, plan, len(threads))
         spaces = "".join([self.spaces[ranks[index]] for index in plan.samples])
         mapped = "-" + "".join(map("".join, zip(plan.names, spaces, strict=True))) if "s" in spaces else ""
         name = test_name([thread.name for thread in threads])
@@ -143,9 +145,9 @@ class Generator:
         for placed in trees:
             yield Blueprint(f"{name}{placed.suffix}{mapped}", edges, filled, plan.names, spaces, plan.final, placed)
 
-    def _arranged(self, word: Word) -> tuple[list[_Thread], _Plan, int]:
-        """The threads of a cycle in their classic order, their plan, and by how many threads the cycle can turn."""
-        threads = self._segments(word)
+    def _arrange(self, word: Word) -> tuple[list[_Thread], _Plan, int]:
+        """The threads of a cycle in their classic order, their plan, and the least rotation that keeps the cycle."""
+        threads = self._split_threads(word)
         count = len(threads)
         start = _classic_start(threads)
         threads = threads[start:] + threads[:start]
@@ -156,11 +158,11 @@ class Generator:
         plan = self.plans.get(key)
         if plan is None:
             _make_room(self.plans)
-            plan = self.plans[key] = _plan(self.cycle(rank for thread in threads for rank in thread.ranks))
+            plan = self.plans[key] = _make_plan(self.cycle(rank for thread in threads for rank in thread.ranks))
         return threads, plan, turn
 
-    def _segments(self, word: Word) -> list[_Thread]:
-        """The threads of a cycle: each ends where an external edge leaves it, a lone one where it leads back."""
+    def _split_threads(self, word: Word) -> list[_Thread]:
+        """The threads of a cycle: each ends with an external edge, a single thread with a communication."""
         external = self.external
         cuts = [index for index, rank in enumerate(word, 1) if external[rank]]
         if not cuts:
@@ -169,9 +171,9 @@ class Generator:
         shift = len(word) - cuts[-1]
         ends = [cut + shift for cut in cuts[:-1]] + [len(word)]
         starts = [0, *ends[:-1]]
-        return [self._thread(turned[start:end]) for start, end in zip(starts, ends, strict=True)]
+        return [self._find_thread(turned[start:end]) for start, end in zip(starts, ends, strict=True)]
 
-    def _thread(self, segment: Segment) -> _Thread:
+    def _find_thread(self, segment: Segment) -> _Thread:
         thread = self.threads.get(segment)
         if thread is None:
             _make_room(self.threads)
@@ -185,7 +187,7 @@ class Generator:
             thread = self.threads[segment] = _Thread(segment, core, edges, name, level, barriers, order)
         return thread
 
-    def _trees(self, threads: Sequence[_Thread], plan: _Plan, turn: int) -> tuple[PlacedThreads, ...]:
+    def _find_trees(self, threads: Sequence[_Thread], plan: _Plan, turn: int) -> tuple[PlacedThreads, ...]:
         levels = tuple([thread.level for thread in threads])
         barriers = tuple([thread.barriers for thread in threads])
         key = (levels, turn, barriers, plan.observed)
@@ -199,7 +201,7 @@ class Generator:
             trees = self.places[key] = chosen(neighbourhood)
         return trees
 
-    def _filled(self, thread: _Thread, plan: _Plan, number: int) -> FilledThread:
+    def _fill_thread(self, thread: _Thread, plan: _Plan, number: int) -> FilledThread:
         values, locations = plan.values[number], plan.locations[number]
         key = (thread.core, values, number, locations)
         filled = self.filled.get(key)
@@ -212,7 +214,7 @@ class Generator:
             filled = self.filled[key] = FilledThread(code, number, locations)
         return filled
 
-    def _observers(self, ranks: Sequence[int], plan: _Plan, first: int) -> list[FilledThread]:
+    def _make_observers(self, ranks: Sequence[int], plan: _Plan, first: int) -> list[FilledThread]:
         found: list[FilledThread] = []
         for number, (location, values) in enumerate(plan.layout.observers, first):
             space = self.spaces[ranks[plan.samples[location]]]
@@ -227,7 +229,7 @@ def blueprint_of_cycle(cycle: Cycle) -> Blueprint:
 
 
 def _classic_start(threads: list[_Thread]) -> int:
-    """The thread that comes first when a cycle is turned as its classic name wants it, ties broken by the suffix."""
+    """The first thread in the order of the classic name, ties broken by the suffix."""
     shapes = [thread.order[0] for thread in threads]
     first = min(shapes)
     starts = [place for place, shape in enumerate(shapes) if shape == first]
@@ -237,8 +239,8 @@ def _classic_start(threads: list[_Thread]) -> int:
     return min(starts, key=lambda start: (shapes[start:] + shapes[:start], words[start:] + words[:start]))
 
 
-def _plan(cycle: Cycle) -> _Plan:
-    layout = layout_of(cycle)
+def _make_plan(cycle: Cycle) -> _Plan:
+    layout = lay_out_cycle(cycle)
     names = LOCATION_NAMES[: layout.location_count]
     samples = tuple(layout.locations.index(location) for location in range(layout.location_count))
     writers: list[int] = []
@@ -263,8 +265,8 @@ def _writes(cycle: Cycle, index: int) -> bool:
     return cycle[index].source.direction == "W"
 
 
-def _kinds(edges: Sequence[Edge]) -> list[int]:
-    """Numbers for edges, equal where locations and values cannot tell them apart."""
+def _number_kinds(edges: Sequence[Edge]) -> list[int]:
+    """Numbers of edges, equal for edges that lead to the same locations and values."""
     known: dict[object, int] = {}
     kinds: list[int] = []
     for edge in edges:
@@ -279,6 +281,6 @@ def _edge_order(edge: Edge) -> tuple[bool, str]:
 
 
 def _make_room(parts: dict[object, object] | dict) -> None:  # type: ignore[type-arg]
-    """Forget the parts made so far when there are too many: they can be made again."""
+    """Forget the parts when there are too many; they can be made again."""
     if len(parts) >= REMEMBERED:
         parts.clear()

@@ -1,8 +1,8 @@
-"""The layout of a cycle as a test: its threads, the location of every access, and the values that tell the cycle.
+"""The layout of a cycle as a test: its threads, the location of every access, and the values that identify the cycle.
 
-The accesses of one location are in a row round the cycle. In that order its writes store 1, 2, 3 …, and a read returns
-what the last write before it stored, or 0. So the values read and the last value of a location say which execution was
-seen: one that has every communication of the cycle.
+The accesses to one location are neighbours in the cycle. In that order its writes store 1, 2, 3 …, and a read returns
+the value of the last write before it, or 0. So the values read and the final value of each location identify an
+execution with every communication of the cycle.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ LOCATION_NAMES = "xyzabcdefghijklmnopq"
 
 
 class Layout(NamedTuple):
-    """Where the accesses of a cycle stand and what they store or return, by the index of the edge they start.
+    """Locations and values of the accesses of a cycle, by the index of the edge that starts at the access.
 
-    `threads` are ranges of these indices; `observers` tell, for a location, the values that one more thread must read
-    in turn, because neither a value read nor the last one tells the order in which they were stored.
+    `threads` are ranges of these indices. `observers` are locations with the values that one more thread must read in
+    this order, because neither a value read nor the final one shows in which order they were stored.
     """
 
     threads: tuple[range, ...]
@@ -34,7 +34,7 @@ class Layout(NamedTuple):
         return max(self.locations) + 1
 
 
-def layout_of(cycle: Cycle) -> Layout:
+def lay_out_cycle(cycle: Cycle) -> Layout:
     """The layout of a cycle that starts with the first access of a thread."""
     count = len(cycle)
     start = _first_of_a_location(cycle)
@@ -48,23 +48,23 @@ def layout_of(cycle: Cycle) -> Layout:
     location = [0] * count
     final: list[tuple[int, int]] = []
     observers: list[tuple[int, tuple[int, ...]]] = []
-    runs.sort(key=min)  # locations are named in the order in which the threads come upon them
+    runs.sort(key=min)  # locations are named in the order of their first access
     for number, run in enumerate(runs):
         last = _number_writes(cycle, run, values)
         for index in run:
             location[index] = number
         if last > 1:
             final.append((number, last))
-        if last > 2 and (told := _untold(cycle, run, values, last)):
-            observers.append((number, told))
-    return Layout(_threads(cycle), tuple(location), tuple(values), tuple(final), tuple(observers))
+        if last > 2 and (unobserved := _unobserved_values(cycle, run, values, last)):
+            observers.append((number, unobserved))
+    return Layout(_split_threads(cycle), tuple(location), tuple(values), tuple(final), tuple(observers))
 
 
 def _first_of_a_location(cycle: Cycle) -> int:
     """An access where a location starts.
 
-    With one location only, some program order must run against the order of its accesses for there to be a cycle at
-    all: it is the first that may be relaxed.
+    With one location only, some program-order edge must contradict the order of the accesses: the first one that may be
+    relaxed.
     """
     for index in range(len(cycle)):
         if changes_location(cycle[index - 1]):
@@ -82,10 +82,10 @@ def _number_writes(cycle: Cycle, run: Sequence[int], values: list[int]) -> int:
     return last
 
 
-def _untold(cycle: Cycle, run: Sequence[int], values: list[int], last: int) -> tuple[int, ...]:
+def _unobserved_values(cycle: Cycle, run: Sequence[int], values: list[int], last: int) -> tuple[int, ...]:
     """The values whose order an observer must see.
 
-    They are those of writes that a Co or Fr of the cycle puts in order, unless the later one is the last of all.
+    They are stored by writes that a Co or Fr of the cycle puts in order, unless the later write is the last one.
     """
     seen: set[int] = set()
     for index in run[:-1]:
@@ -98,6 +98,6 @@ def _untold(cycle: Cycle, run: Sequence[int], values: list[int], last: int) -> t
     return tuple(sorted(seen))
 
 
-def _threads(cycle: Cycle) -> tuple[range, ...]:
+def _split_threads(cycle: Cycle) -> tuple[range, ...]:
     ends = [index + 1 for index, edge in enumerate(cycle) if edge.external] or [len(cycle)]
     return tuple(range(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True))

@@ -1,7 +1,7 @@
-"""The names of tests: the classic ones of the literature, and a suffix for what each thread does.
+"""The names of tests: the classic name of the literature, and a suffix for each thread.
 
-A thread is seen as the direction of its first and of its last access: these say which communication leads to the next
-thread, so the threads in a row say which classic test it is. What stands between the accesses is in the suffix.
+The shape of a thread is the directions of its first and of its last access. They determine the communication to the
+next thread, so the shapes of all threads determine the classic name. The suffix names what is between the accesses.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ CLASSIC_NAMES = {
     "W+RR+W+RW": "IRRWIW",
     "W+RW+W+RW": "IRWIW",
 }
-ROUNDS = {"WR": "SB", "RW": "LB", "WW": "2W"}  # any number of threads that all look like this
+ROUNDS = {"WR": "SB", "RW": "LB", "WW": "2W"}  # any number of threads, all of this shape
 COHERENCE_NAMES = {"WW": "CoWW", "RW": "CoRW1", "WR": "CoWR0", "W+RR": "CoRR", "W+RW": "CoRW", "W+WR": "CoWR"}
 PLAIN, PLAIN_SAME = "po", "pos"
 
 
 class ThreadName(NamedTuple):
-    """What one thread adds to the name of its test.
+    """The part of one thread in the name of its test.
 
-    `words` tell what stands between its accesses, `marked` the same with every mark that is not the default one.
+    `words` name what is between its accesses; `marked` also names every mark that is not the default.
     """
 
     shape: str
@@ -62,7 +62,7 @@ class ThreadName(NamedTuple):
 
 
 def thread_name(edges: Sequence[Edge]) -> ThreadName:
-    """The part of the name that comes from a thread: the edges that start at its accesses, the last one leaving it."""
+    """The name of a thread, from the edges that start at its accesses; the last edge leaves the thread."""
     ends = [edge.source for edge in edges]
     first, last = ends[0].direction, ends[-1].direction
     words = [_word(edge) for edge in edges[:-1]]
@@ -96,7 +96,7 @@ def test_name(threads: Sequence[ThreadName]) -> str:
 
 
 def base_name(shapes: Sequence[str], several_locations: bool = True) -> str:
-    """The classic name for threads of these shapes, or the shapes themselves where nobody has named them."""
+    """The classic name for threads of these shapes, or the shapes themselves if there is none."""
     joined = "+".join(shapes)
     if not several_locations:
         return COHERENCE_NAMES.get(joined, f"Co{joined}")

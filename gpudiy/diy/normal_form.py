@@ -1,6 +1,6 @@
-"""The normal form of a generated thread, with its locations still to be filled in.
+"""The normal form of a generated thread, without the names of its locations.
 
-A thread stands in many tests of a family; so each of them can be hashed without being built.
+Many tests of a family share a thread; with its normal form they can be hashed without being built.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from gpudiy.litmus.instruction import Instruction
 from gpudiy.litmus.thread_tokens import InitialToken, ThreadTokens, VariableUse
 from gpudiy.litmus.traits import traits_of
 
-Declared = dict[str, tuple[ScalarType, int | None]]  # type, and the access whose location's address it holds
+Declared = dict[str, tuple[ScalarType, int | None]]  # the type of a register, and the access whose address it holds
 
 
 class NormalForm(NamedTuple):
-    """`%s` in `tokens` stands for a location, those of the accesses `places` in turn; `names` are of registers."""
+    """`%s` in `tokens` is a location: those of the accesses `places`, in this order. `names` are of registers."""
 
     tokens: str
     places: tuple[int, ...]
@@ -25,10 +25,10 @@ class NormalForm(NamedTuple):
 
 
 def normal_form(instructions: Sequence[Instruction], declared: Declared) -> NormalForm:
-    """The tokens of a thread; each location is named by the access that touches it."""
+    """The normal form of a thread whose registers are declared like this."""
     for instruction in instructions:
         if not traits_of(instruction).generated:
-            raise ValueError(f"no test is generated with {instruction}")
+            raise ValueError(f"generated tests cannot contain {instruction}")
     initial: dict[str, tuple[ScalarType, InitialToken]] = {
         name: (type, 0 if access is None else VariableUse(str(access))) for name, (type, access) in declared.items()
     }

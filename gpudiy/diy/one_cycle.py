@@ -1,4 +1,4 @@
-"""One cycle, as a person writes it."""
+"""Reading one cycle from the names of its edges."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ANY_SIZE = CycleLimits(edges=20, threads=20, least_threads=1)
 
 
 def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:
-    """The cycle that the names spell out; open ends take what their neighbour says, or the default.
+    """The cycle of these edges; an open end is filled from its neighbour, or with the default.
 
-    It need not be critical: whoever writes a cycle by hand may want two communications in a row, as in CoWR. Raises
-    `EdgeError` where the names do not make one cycle.
+    The cycle need not be critical: it may have two communications in a row, as CoWR has. Raises `EdgeError` if the
+    names do not make one cycle.
     """
     words = list(WORD.finditer(text))
     steps = parse_sequence(text, source)
@@ -25,10 +25,10 @@ def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:
     for word, step in zip(words, steps, strict=True):
         if len(step.edges) > 1:
             raise _error(
-                f"{word[0]!r} stands for {len(step.edges)} edges, a cycle names one", text, word.start(), source
+                f"{word[0]!r} means {len(step.edges)} edges; a cycle needs one edge here", text, word.start(), source
             )
         chosen.append(step.edges[0])
-    cycle = _closed(chosen)
+    cycle = _fill_ends(chosen)
     for index, edge in enumerate(cycle):
         following = cycle[(index + 1) % len(cycle)]
         fault = fault_of(edge) or (None if composes(edge, following) else f"{following.name} cannot follow {edge.name}")
@@ -36,13 +36,13 @@ def parse_cycle(text: str, source: str = "<cycle>") -> Cycle:
             raise _error(fault, text, words[(index + 1) % len(words)].start(), source)
     fault = fault_of_cycle(cycle, ANY_SIZE)
     if fault is not None:
-        raise _error(f"this is no cycle: {fault}", text, words[0].start(), source)
+        raise _error(f"this is not a cycle: {fault}", text, words[0].start(), source)
     return cycle
 
 
-def _closed(edges: list[Edge]) -> Cycle:
-    """Every access as its two edges say together; spaces also follow a location from access to access."""
-    ends = [_joined(edges[index - 1], edge) for index, edge in enumerate(edges)]
+def _fill_ends(edges: list[Edge]) -> Cycle:
+    """Fill each access from both of its edges; accesses to the same location also share its space."""
+    ends = [_join_ends(edges[index - 1], edge) for index, edge in enumerate(edges)]
     count = len(edges)
     for _ in range(2):
         for index, edge in enumerate(edges):
@@ -51,29 +51,29 @@ def _closed(edges: list[Edge]) -> Cycle:
                 space = ends[index].space or ends[after].space
                 ends[index] = replace(ends[index], space=ends[index].space or space)
                 ends[after] = replace(ends[after], space=ends[after].space or space)
-    filled = [_default(end) for end in ends]
+    filled = [_with_defaults(end) for end in ends]
     return tuple(
         replace(
             edge,
-            source=_merged(edge.source, filled[index]),
-            target=_merged(edge.target, filled[(index + 1) % count]),
+            source=_merge_ends(edge.source, filled[index]),
+            target=_merge_ends(edge.target, filled[(index + 1) % count]),
         )
         for index, edge in enumerate(edges)
     )
 
 
-def _joined(before: Edge, after: Edge) -> End:
+def _join_ends(before: Edge, after: Edge) -> End:
     atomic = any(isinstance(edge, ProgramOrder) and edge.means.atomic for edge in (before, after))
     mark = before.target.mark or after.source.mark or (ATOMIC_MARK if atomic else "")
     return End(after.source.direction, before.target.space or after.source.space, mark)
 
 
-def _default(end: End) -> End:
+def _with_defaults(end: End) -> End:
     space = end.space or "g"
     return End(end.direction, space, end.mark or DEFAULT_MARKS[space])
 
 
-def _merged(end: End, filled: End) -> End:
+def _merge_ends(end: End, filled: End) -> End:
     return End(end.direction, end.space or filled.space, end.mark or filled.mark)
 
 

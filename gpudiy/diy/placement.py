@@ -1,4 +1,4 @@
-"""Scope trees of a cycle: all that separate its neighbours exactly as its external edges say."""
+"""The scope trees of a cycle: those that separate neighbouring threads by the levels of its external edges."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Separation = tuple[tuple[int, ...], ...]  # for every thread, the levels between
 
 
 class PlacedThreads(NamedTuple):
-    """A scope tree, with what tests quote of it."""
+    """A scope tree with its text, its part of the content hash and its suffix for names."""
 
     tree: ScopeTree
     text: str
@@ -27,12 +27,12 @@ class PlacedThreads(NamedTuple):
 
 
 class Neighbourhood(NamedTuple):
-    """What decides the scope trees of a cycle.
+    """What determines the scope trees of a cycle.
 
-    `levels[i]` lies between thread i and the next one; the cycle is the same when turned by `turn` threads. `barriers`
-    counts those of every thread: a barrier waits for the whole CTA, so all its threads need equally many. Observers are
-    added behind the threads: each in a warp of its own, in the CTA of the thread it names. `free` are the levels that
-    may lie between threads that no edge joins.
+    `levels[i]` is between thread i and the next one; rotation by `turn` threads keeps the cycle. `barriers` counts the
+    barriers per thread: a barrier waits for the whole CTA, so all its threads need the same number. Observers come
+    after the threads, each in a separate warp, in the CTA of the thread it observes. `free` are the levels that may
+    separate threads that no edge joins.
     """
 
     levels: tuple[int, ...]
@@ -44,19 +44,19 @@ class Neighbourhood(NamedTuple):
 
 @lru_cache(1 << 14)
 def all_trees(neighbourhood: Neighbourhood) -> tuple[PlacedThreads, ...]:
-    """Every tree, up to the turns that leave the cycle as it is."""
+    """Every tree, up to the rotations that keep the cycle."""
     count = len(neighbourhood.levels)
     found = [
         separation
         for separation in _separations(neighbourhood.levels, neighbourhood.free, count)
-        if _stands_for_its_turns(separation, neighbourhood.turn) and _barriers_meet(separation, neighbourhood.barriers)
+        if _is_widest_turn(separation, neighbourhood.turn) and _barriers_meet(separation, neighbourhood.barriers)
     ]
-    return tuple(_placed(separation, neighbourhood.observed) for separation in sorted(found, reverse=True))
+    return tuple(_place_threads(separation, neighbourhood.observed) for separation in sorted(found, reverse=True))
 
 
 @lru_cache(1 << 14)
 def widest_tree(neighbourhood: Neighbourhood) -> tuple[PlacedThreads, ...]:
-    """The tree in which threads that no edge joins are as far apart as can be; none if barriers forbid it."""
+    """The tree in which threads that no edge joins are furthest apart; none if barriers forbid it."""
     levels = neighbourhood.levels
     count = len(levels)
 
@@ -67,11 +67,11 @@ def widest_tree(neighbourhood: Neighbourhood) -> tuple[PlacedThreads, ...]:
     separation = tuple(tuple(between(one, other) for other in range(one)) for one in range(count))
     if not _barriers_meet(separation, neighbourhood.barriers):
         return ()
-    return (_placed(separation, neighbourhood.observed),)
+    return (_place_threads(separation, neighbourhood.observed),)
 
 
 def _separations(levels: Sequence[int], free: Sequence[int], count: int) -> Iterator[Separation]:
-    """All ways to put the threads apart: of any three, the two widest distances are equal."""
+    """All ways to separate the threads: of any three, the two widest levels are equal."""
     rows: list[tuple[int, ...]] = []
 
     def fits(row: list[int], level: int) -> bool:
@@ -90,14 +90,14 @@ def _separations(levels: Sequence[int], free: Sequence[int], count: int) -> Iter
             yield from [tuple(rows)] if len(rows) == count else extend([])
             rows.pop()
             return
-        for level in _allowed(levels, free, thread, len(row)):
+        for level in _allowed_levels(levels, free, thread, len(row)):
             if fits(row, level):
                 yield from extend([*row, level])
 
     return extend([])
 
 
-def _allowed(levels: Sequence[int], free: Sequence[int], thread: int, other: int) -> Sequence[int]:
+def _allowed_levels(levels: Sequence[int], free: Sequence[int], thread: int, other: int) -> Sequence[int]:
     count = len(levels)
     fixed = {levels[other]} if other + 1 == thread else set()
     if (thread + 1) % count == other:
@@ -107,16 +107,16 @@ def _allowed(levels: Sequence[int], free: Sequence[int], thread: int, other: int
     return list(fixed) if len(fixed) == 1 else ()
 
 
-def _stands_for_its_turns(separation: Separation, turn: int) -> bool:
-    """Of the trees that turns make out of each other, one stands for all."""
+def _is_widest_turn(separation: Separation, turn: int) -> bool:
+    """Whether the tree is the widest of its rotations; that one represents them all."""
     count = len(separation)
     if not 0 < turn < count:
         return True
-    mine = _flat(separation, 0)  # the widest stands for all, so that plain trees keep their plain names
-    return all(mine >= _flat(separation, start) for start in range(turn, count, turn))
+    mine = _flatten(separation, 0)  # the widest, so that plain trees keep their plain names
+    return all(mine >= _flatten(separation, start) for start in range(turn, count, turn))
 
 
-def _flat(separation: Separation, start: int) -> tuple[int, ...]:
+def _flatten(separation: Separation, start: int) -> tuple[int, ...]:
     count = len(separation)
     order = [(start + index) % count for index in range(count)]
     return tuple(
@@ -135,14 +135,14 @@ def _barriers_meet(separation: Separation, barriers: Sequence[int]) -> bool:
     )
 
 
-def _placed(separation: Separation, observed: Sequence[int]) -> PlacedThreads:
+def _place_threads(separation: Separation, observed: Sequence[int]) -> PlacedThreads:
     rows = list(separation)
     for watched in observed:
         rows.append(tuple(max(WARP_LEVEL, _level(rows, watched, other)) for other in range(len(rows))))
     tree = ScopeTree.of(_groups(rows, thread) for thread in range(len(rows)))
     plain = all(level == CTA_LEVEL for row in separation for level in row)
-    suffix = "" if plain else f"-{_suffix(separation, list(range(len(separation))), len(LEVELS) - 1)}"
-    return PlacedThreads(tree, _text(rows), repr(tree.placements), suffix)
+    suffix = "" if plain else f"-{_tree_suffix(separation, list(range(len(separation))), len(LEVELS) - 1)}"
+    return PlacedThreads(tree, _tree_text(rows), repr(tree.placements), suffix)
 
 
 def _level(rows: Sequence[Sequence[int]], one: int, other: int) -> int:
@@ -156,30 +156,30 @@ def _groups(rows: Sequence[Sequence[int]], thread: int) -> list[int]:
     return [next(other for other in range(thread + 1) if _level(rows, thread, other) <= up_to) for up_to in range(5)]
 
 
-def _text(rows: Sequence[Sequence[int]]) -> str:
-    """The tree as an S-expression. Clusters are written where one has two CTAs, the system where it has two devices."""
+def _tree_text(rows: Sequence[Sequence[int]]) -> str:
+    """The tree as an S-expression. Clusters and the system are written if one has two members."""
     used = {level for row in rows for level in row}
     shown = [level for level in range(SYSTEM, -1, -1) if level in used or level not in (CLUSTER, SYSTEM)]
 
-    def written(threads: list[int], depth: int) -> str:
+    def group_text(threads: list[int], depth: int) -> str:
         if depth == len(shown):
             return " ".join([f"P{thread}" for thread in threads])
-        groups = _split(rows, threads, shown[depth])
-        return " ".join([f"({WORDS[shown[depth]]} {written(group, depth + 1)})" for group in groups])
+        groups = _split_groups(rows, threads, shown[depth])
+        return " ".join([f"({WORDS[shown[depth]]} {group_text(group, depth + 1)})" for group in groups])
 
-    return written(list(range(len(rows))), 0)
+    return group_text(list(range(len(rows))), 0)
 
 
-def _suffix(separation: Separation, threads: list[int], level: int) -> str:
+def _tree_suffix(separation: Separation, threads: list[int], level: int) -> str:
     """The tree as in the names of the literature: `:` between warps, `::` between CTAs, `:::` between kernels."""
     if level < 0:
         return f"p{threads[0]}"
-    groups = _split(separation, threads, level - 1)
-    return SEPARATORS[level].join([_suffix(separation, group, level - 1) for group in groups])
+    groups = _split_groups(separation, threads, level - 1)
+    return SEPARATORS[level].join([_tree_suffix(separation, group, level - 1) for group in groups])
 
 
-def _split(rows: Sequence[Sequence[int]], threads: list[int], level: int) -> list[list[int]]:
-    """The threads in groups that nothing wider than the level separates."""
+def _split_groups(rows: Sequence[Sequence[int]], threads: list[int], level: int) -> list[list[int]]:
+    """The threads in groups within which no level is wider than this one."""
     groups: list[list[int]] = []
     for thread in threads:
         for group in groups:

@@ -1,7 +1,7 @@
-"""The code of one thread: its stretch of a cycle as instructions, as text and as tokens.
+"""The code of one thread: its part of a cycle as instructions, as text and as tokens.
 
-The code does not depend on the number of the thread nor on the names of its locations, so that a family needs few
-different ones: each is made once, and filled with numbers and names for every test.
+The code does not contain the number of the thread nor the names of its locations. So a family needs few codes: each is
+made once, and every test fills in its number and names.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from gpudiy.litmus.instruction_text import instruction_text
 if TYPE_CHECKING:
     from gpudiy.litmus.test import RegisterDeclaration
 
-HIGH_BIT = Immediate(0x80000000)  # values are small: and-ing with it gives 0, which no assembler can know
+HIGH_BIT = Immediate(0x80000000)  # values are small, so `and` with it gives 0; no assembler can know that
 NOTHING = Immediate(0)
 SKIP = "LC00"
 
 
 class Slot(NamedTuple):
-    """A register to declare: its type, and the access whose location's address it holds, if it holds one."""
+    """A register to declare: its type, and the access whose address it holds, if any."""
 
     name: str
     type: ScalarType
@@ -52,11 +52,11 @@ class Slot(NamedTuple):
 
 
 class ThreadCode(NamedTuple):
-    """The instructions of a thread, and what tests quote of it.
+    """The instructions of a thread, and its parts of the text and of the content hash of a test.
 
-    In `declarations` `%d` stands for the thread and `%s` for a location; in `tokens`, the thread's part of the content
-    of a test, `%s` stands for a location, those of `token_places` in turn. `results` are the registers that the
-    condition looks at: as they are called, as they are called in normal form, and the value they must have.
+    In `declarations` `%d` is the thread and `%s` a location; in `tokens`, the part of the content hash, `%s` is a
+    location: those of the accesses `token_places`, in this order. `results` are the registers of the condition: name,
+    name in normal form, and expected value.
     """
 
     instructions: tuple[Instruction, ...]
@@ -68,7 +68,7 @@ class ThreadCode(NamedTuple):
     results: tuple[tuple[str, str, int], ...]
 
     def registers(self, thread: int, locations: Sequence[str]) -> tuple[RegisterDeclaration, ...]:
-        from gpudiy.litmus.condition import AddressOf  # whoever only prints tests need not wait for it
+        from gpudiy.litmus.condition import AddressOf  # slow to import, and printing does not need it
         from gpudiy.litmus.test import RegisterDeclaration
 
         return tuple(
@@ -83,12 +83,12 @@ class ThreadCode(NamedTuple):
 
 
 def thread_code(edges: Sequence[Edge], values: Sequence[int]) -> ThreadCode:
-    """The code of the accesses that these edges start, the last edge being the one that leaves the thread."""
+    """The code of the accesses at which these edges start; the last edge leaves the thread."""
     writer = _Writer(sum(not is_atomic(edge) for edge in edges))
     for position, (edge, value) in enumerate(zip(edges, values, strict=True)):
         before = edges[position - 1] if position else None
         if before is not None and is_atomic(before):
-            continue  # its instruction is there already
+            continue  # its instruction has been written
         if isinstance(before, ProgramOrder):
             writer.join(before)
         if isinstance(edge, ProgramOrder) and edge.means.operation is not None:
@@ -97,23 +97,23 @@ def thread_code(edges: Sequence[Edge], values: Sequence[int]) -> ThreadCode:
             writer.load(edge.source, position, value)
         else:
             writer.store(edge.source, position, value)
-    return writer.finished()
+    return writer.finish()
 
 
 def observer_code(end: End, values: Sequence[int], fence: Fence) -> ThreadCode:
-    """A thread that sees one location take these values in turn."""
+    """A thread that reads these values from one location, in this order."""
     writer = _Writer(len(values))
     for position, value in enumerate(values):
         if position:
             writer.instructions.append(fence)
         writer.load(end, position, value)
-    return writer.finished()
+    return writer.finish()
 
 
 class _Writer:
-    """Appends instructions; data registers have even numbers, the address that belongs to one the next odd number.
+    """Appends instructions. Data registers have even numbers; their address registers have the next odd number.
 
-    Temporary registers are numbered behind those of all accesses.
+    Temporary registers have numbers after those of all accesses.
     """
 
     def __init__(self, accesses: int) -> None:
@@ -129,31 +129,31 @@ class _Writer:
         self.branches = 0
 
     def load(self, end: End, position: int, value: int) -> None:
-        destination, address = self._pair(position)
+        destination, address = self._take_registers(position)
         self.instructions.append(Load(destination, address, access_of(end)))
-        self._result(destination, value)
+        self._add_result(destination, value)
 
     def store(self, end: End, position: int, value: int) -> None:
-        source, address = self._pair(position)
+        source, address = self._take_registers(position)
         if self.wait_value is None:
-            self._alu(AluOperation.MOV, ScalarType.S32, source, Immediate(value))
+            self._add_alu(AluOperation.MOV, ScalarType.S32, source, Immediate(value))
         else:
-            self._alu(AluOperation.ADD, ScalarType.S32, source, self.wait_value, Immediate(value))
+            self._add_alu(AluOperation.ADD, ScalarType.S32, source, self.wait_value, Immediate(value))
             self.wait_value = None
         self.instructions.append(Store(address, source, access_of(end)))
 
     def atomic(self, end: End, position: int, operation: AtomicOperation, old: int, new: int) -> None:
-        destination, address = self._pair(position)
+        destination, address = self._take_registers(position)
         sources: tuple[Operand, ...] = (Immediate(new),)
         if operation is AtomicOperation.CAS:
             sources = (Immediate(old), Immediate(new))
         elif operation is AtomicOperation.ADD:
             sources = (Immediate(new - old),)
         self.instructions.append(Atomic(operation, destination, address, sources, access_of(end, operation)))
-        self._result(destination, old)
+        self._add_result(destination, old)
 
     def join(self, edge: ProgramOrder) -> None:
-        """What stands between two accesses: a dependency on the last read, a fence, a barrier."""
+        """Write what is between two accesses: a dependency on the last read, a fence, a barrier."""
         means = edge.means
         if means.dependency:
             assert self.source is not None, "a dependency starts at a read"
@@ -163,7 +163,7 @@ class _Writer:
         if means.barrier:
             self.instructions.append(Barrier(BarrierMode.SYNC))
 
-    def finished(self) -> ThreadCode:
+    def finish(self) -> ThreadCode:
         if self.branches:
             self.instructions.append(Label(SKIP))
         slots = (*self.data, *self.more, *self.addresses)
@@ -179,25 +179,25 @@ class _Writer:
             tuple([(name, form.names[name], value) for name, value in self.results]),
         )
 
-    def _pair(self, position: int) -> tuple[Register, Register]:
+    def _take_registers(self, position: int) -> tuple[Register, Register]:
         number = 2 * len(self.addresses)
         data, address = Register(f"r{number}"), Register(f"r{number + 1}")
         self.data.append(Slot(data.name, ScalarType.S32))
         self.addresses.append(Slot(address.name, ScalarType.B64, position))
         if self.wait_address is not None:
-            self._alu(AluOperation.ADD, ScalarType.U64, address, address, self.wait_address)
+            self._add_alu(AluOperation.ADD, ScalarType.U64, address, address, self.wait_address)
             self.wait_address = None
         return data, address
 
-    def _result(self, register: Register, value: int) -> None:
+    def _add_result(self, register: Register, value: int) -> None:
         self.source = register
         self.results.append((register.name, value))
 
     def _depend(self, dependency: str, source: Register) -> None:
-        masked = self._temporary(ScalarType.B32)
-        self._alu(AluOperation.AND, ScalarType.B32, masked, source, HIGH_BIT)
+        masked = self._take_temporary(ScalarType.B32)
+        self._add_alu(AluOperation.AND, ScalarType.B32, masked, source, HIGH_BIT)
         if dependency == "addr":
-            wide = self._temporary(ScalarType.B64)
+            wide = self._take_temporary(ScalarType.B64)
             self.instructions.append(Alu(AluOperation.CVT, ScalarType.U64, wide, (masked,), source_type=ScalarType.U32))
             self.wait_address = wide
         elif dependency == "data":
@@ -209,13 +209,13 @@ class _Writer:
             self.instructions.append(SetPredicate(Comparison.NE, ScalarType.B32, predicate, (masked, NOTHING)))
             self.instructions.append(Branch(SKIP, Guard(predicate)))
 
-    def _temporary(self, type: ScalarType) -> Register:
+    def _take_temporary(self, type: ScalarType) -> Register:
         register = Register(f"r{self.temporaries}")
         self.temporaries += 1
         self.more.append(Slot(register.name, type))
         return register
 
-    def _alu(self, operation: AluOperation, type: ScalarType, destination: Register, *sources: Operand) -> None:
+    def _add_alu(self, operation: AluOperation, type: ScalarType, destination: Register, *sources: Operand) -> None:
         self.instructions.append(Alu(operation, type, destination, sources))
 
 

@@ -45,22 +45,22 @@ WORD = re.compile(r"[^\s,]+")
 
 
 class EdgeError(InputError):
-    """A name that is no edge, or edges that make no cycle, with its place in what the user wrote."""
+    """A name that is not an edge, or edges that are not a cycle, with its position in the input."""
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeNames:
-    """Names as they were read: the edges they stand for, some of them open, and whether any name tells a level."""
+    """The edges that names mean, some of them open, and whether any name contains a level."""
 
     edges: tuple[Edge, ...] = ()
-    tells_levels: bool = False
+    names_levels: bool = False
 
     def __add__(self, other: EdgeNames) -> EdgeNames:
-        return EdgeNames(self.edges + other.edges, self.tells_levels or other.tells_levels)
+        return EdgeNames(self.edges + other.edges, self.names_levels or other.names_levels)
 
 
 def parse_edges(text: str, source: str = "<edges>") -> EdgeNames:
-    """The edges that names separated by blanks or commas stand for; raises `EdgeError` at a name that is none."""
+    """Read names of edges, separated by blanks or commas; raises `EdgeError` for an unknown name."""
     found = EdgeNames()
     for words in parse_sequence(text, source):
         found += words
@@ -68,12 +68,12 @@ def parse_edges(text: str, source: str = "<edges>") -> EdgeNames:
 
 
 def parse_sequence(text: str, source: str = "<edges>") -> list[EdgeNames]:
-    """What each name stands for, one by one."""
+    """The edges of each name, one entry per name."""
     return [parse_name(word[0], text, word.start(), source) for word in WORD.finditer(text)]
 
 
 def parse_name(name: str, text: str = "", offset: int = 0, source: str = "<edges>") -> EdgeNames:
-    """The edges of one name, which stands at `offset` in `text`."""
+    """The edges of one name, found at `offset` in `text`."""
     line = text.count("\n", 0, offset) + 1
     start = text.rfind("\n", 0, offset) + 1
     lines = text.split("\n")
@@ -89,7 +89,7 @@ def parse_name(name: str, text: str = "", offset: int = 0, source: str = "<edges
 
 
 def _candidates(name: str) -> Iterator[Edge]:
-    """All edges that the name describes, possible or not; none if it is not a name."""
+    """All edges that the name describes, even impossible ones; none if it is not a name."""
     if "-" in name:
         yield from _long_candidates(name)
     elif match := re.fullmatch(SHORT_COMMUNICATION, name):
@@ -128,7 +128,7 @@ def _orders(kinds: list[Means], place: str, sources: list[End], targets: list[En
         if means.atomic and location == "d" and place == "*":
             continue
         for source, target in product(sources, targets):
-            if means.atomic:  # two halves of one instruction: what one says, the other says too
+            if means.atomic:  # two halves of one instruction have the same mark
                 mark = source.mark or target.mark
                 source, target = replace(source, mark=source.mark or mark), replace(target, mark=target.mark or mark)
             yield ProgramOrder(means, location == "s", source, target)
@@ -175,54 +175,54 @@ def _stems() -> dict[str, Means]:
 STEMS = _stems()
 
 
-def resolved(edges: Iterable[Edge], among: Iterable[Edge] | None = None) -> tuple[Edge, ...]:
-    """The edges with their open ends filled, each once; they are part of the set `among`, or are all of it.
+def fill_open_ends(edges: Iterable[Edge], among: Iterable[Edge] | None = None) -> tuple[Edge, ...]:
+    """The edges with their open ends filled, without repetitions; `among` is the whole set of edges, if it is larger.
 
-    An open end stands for every access that the other names spell out for its direction and space; where they spell
-    out none, for the default: global, `.cg`. The halves of an atomic join in where there is one.
+    An open end means every access of its direction and space that an edge of the set states; if there is none, the
+    default: global, `.cg`. The halves of atomics count as such accesses.
     """
     given = list(dict.fromkeys(edges))
-    told = _told(given if among is None else list(among))
-    filled = (full for edge in given for full in _filled(edge, told))
+    marks_of = _collect_marks(given if among is None else list(among))
+    filled = (full for edge in given for full in _fill_edge(edge, marks_of))
     return tuple(dict.fromkeys(edge for edge in filled if fault_of(edge) is None))
 
 
-Told = dict[tuple[str, str], list[str]]
+SpeltMarks = dict[tuple[str, str], list[str]]
 
 
-def _told(edges: list[Edge]) -> Told:
-    """The marks that are spelt out for a direction and a space."""
-    told: Told = {}
+def _collect_marks(edges: list[Edge]) -> SpeltMarks:
+    """The marks that edges state for each direction and space."""
+    marks_of: SpeltMarks = {}
     for edge in edges:
         atomic = isinstance(edge, ProgramOrder) and edge.means.atomic
         for end in (edge.source, edge.target):
             mark = end.mark or (ATOMIC_MARK if atomic else "")
             spaces = end.space or ("g" if mark else "")
             if mark and spaces:
-                told.setdefault((end.direction, spaces), []).append(mark)
+                marks_of.setdefault((end.direction, spaces), []).append(mark)
             elif end.space:
-                told.setdefault((end.direction, end.space), [])
-    return told
+                marks_of.setdefault((end.direction, end.space), [])
+    return marks_of
 
 
-def _filled(edge: Edge, told: Told) -> Iterator[Edge]:
+def _fill_edge(edge: Edge, marks_of: SpeltMarks) -> Iterator[Edge]:
     if not is_open(edge):
         yield edge
         return
     atomic = isinstance(edge, ProgramOrder) and edge.means.atomic
-    for source, target in product(_choices(edge.source, told, atomic), _choices(edge.target, told, atomic)):
+    for source, target in product(_fill_end(edge.source, marks_of, atomic), _fill_end(edge.target, marks_of, atomic)):
         if isinstance(edge, Communication) and source.space != target.space:
             continue
         yield replace(edge, source=source, target=target)
 
 
-def _choices(end: End, told: Told, atomic: bool) -> Iterator[End]:
+def _fill_end(end: End, marks_of: SpeltMarks, atomic: bool) -> Iterator[End]:
     if not end.open:
         yield end
         return
-    spaces = end.space or "".join(space for space in "gs" if (end.direction, space) in told) or "g"
+    spaces = end.space or "".join(space for space in "gs" if (end.direction, space) in marks_of) or "g"
     for space in spaces:
-        marks = dict.fromkeys(told.get((end.direction, space), ()))
+        marks = dict.fromkeys(marks_of.get((end.direction, space), ()))
         atomics = [mark for mark in marks if mark.startswith(ATOMIC_MARK)]
         plain = [mark for mark in marks if not mark.startswith(ATOMIC_MARK)] or [DEFAULT_MARKS[space]]
         if end.mark:
@@ -234,7 +234,7 @@ def _choices(end: End, told: Told, atomic: bool) -> Iterator[End]:
 
 
 def vocabulary() -> Iterator[Edge]:
-    """Every edge there is."""
+    """Every edge, with all its accesses filled in."""
     ends = {
         direction: [
             End(direction, space, mark) for space in "gs" for mark in (*_marks(direction, space, "*"), *ATOMIC_MARKS)
@@ -254,7 +254,7 @@ def vocabulary() -> Iterator[Edge]:
 
 
 def outline() -> Iterator[tuple[str, str, str]]:
-    """Name, shorthand and meaning of every edge, its accesses left open."""
+    """Name, shorthand and meaning of every edge, with open accesses."""
     for relation in DIRECTIONS:
         for level in INTERNAL + LEVELS:
             one, other = (End(direction) for direction in DIRECTIONS[relation])
@@ -275,17 +275,17 @@ def outline() -> Iterator[tuple[str, str, str]]:
 
 
 def _hint(name: str) -> str | None:
-    """A near name; one that differs in upper and lower case only is nearest."""
+    """A similar name; one that differs only in upper and lower case is preferred."""
     known = _known_names()
     alike = [word for word in known if word.lower() == name.lower()]
     return near_name(alike[0] if alike else name, known)
 
 
 def _known_names() -> list[str]:
-    """Names to look for a near one in: every edge with its accesses left open and with the accesses of the thesis."""
+    """Names for hints: every edge with open accesses and with the accesses of the thesis."""
     known: list[str] = []
     for name, shorthand, _ in outline():
         known += [name, shorthand] if shorthand else [name]
-        edges = resolved(_candidates(name))
+        edges = fill_open_ends(_candidates(name))
         known += [edge.name for edge in edges]
     return known

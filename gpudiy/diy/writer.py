@@ -1,7 +1,7 @@
-"""Families as files: a directory of tests with its indexes, or one stream.
+"""Families as files: a directory of tests with a list and an index, or one stream.
 
-Every file appears whole or not at all: it is written under a temporary name and renamed. The two indexes appear last,
-so a directory with an index is complete.
+Every file is written under a temporary name and renamed when it is complete. The list and the index appear last, so a
+directory with an index is complete.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ INDEX = "index.jsonl"
 
 
 def write_stream(blueprints: Iterable[Blueprint], stream: TextIO) -> Iterator[Blueprint]:
-    """Write the tests one after the other, giving each back when it is written."""
+    """Write the tests one by one, and yield each after it is written."""
     first = True
     for blueprint in blueprints:
         stream.write(blueprint.text() if first else f"\n{blueprint.text()}")
@@ -30,7 +30,7 @@ def write_stream(blueprints: Iterable[Blueprint], stream: TextIO) -> Iterator[Bl
 
 
 def write_index(blueprints: Iterable[Blueprint], file: Path) -> Iterator[Blueprint]:
-    """Write an index of the tests that pass, which appears when all have passed."""
+    """Yield the tests and write an index of them; the file appears after the last test."""
     with whole_file(file) as part, part.open("w", encoding="utf-8") as index:
         for blueprint in blueprints:
             index.write(index_line(blueprint))
@@ -38,7 +38,7 @@ def write_index(blueprints: Iterable[Blueprint], file: Path) -> Iterator[Bluepri
 
 
 class DirectoryWriter:
-    """Writes tests into a directory as `NAME.litmus`, and on leaving the list `@all` and the index `index.jsonl`."""
+    """Writes tests into a directory as `NAME.litmus`, and on exit the list `@all` and the index `index.jsonl`."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -48,8 +48,8 @@ class DirectoryWriter:
     def __enter__(self) -> Self:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.handle = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
-        self.list = self._begun(LIST)
-        self.index = self._begun(INDEX)
+        self.list = self._open_part(LIST)
+        self.index = self._open_part(INDEX)
         return self
 
     def write(self, blueprint: Blueprint) -> None:
@@ -78,14 +78,14 @@ class DirectoryWriter:
             else:
                 part.unlink(missing_ok=True)
 
-    def _begun(self, name: str) -> IO[str]:
+    def _open_part(self, name: str) -> IO[str]:
         part = self.directory / f".{name}{self.mark}"
         self.unfinished.append((part, self.directory / name))
         return part.open("w", encoding="utf-8")
 
 
 def index_line(blueprint: Blueprint) -> str:
-    """One line of JSON; names have no character that JSON would have to escape."""
+    """One line of JSON; no character of the names needs escaping."""
     edges = '", "'.join(blueprint.edges)
     return (
         f'{{"name": "{blueprint.name}", "cycle": "{blueprint.cycle}", "edges": ["{edges}"], '

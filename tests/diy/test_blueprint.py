@@ -14,7 +14,7 @@ from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle
 from gpudiy.diy.one_cycle import parse_cycle
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
@@ -54,7 +54,7 @@ DEFAULT_LIMITS = CycleLimits()
 
 
 def recipe(edges: str, limits: CycleLimits = DEFAULT_LIMITS, trees: Trees = Trees.ALL) -> Recipe:
-    return Recipe(resolved(parse_edges(edges).edges), limits=limits, trees=trees)
+    return Recipe(fill_open_ends(parse_edges(edges).edges), limits=limits, trees=trees)
 
 
 def check(blueprint: Blueprint) -> None:

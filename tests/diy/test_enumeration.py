@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from gpudiy.diy.cycle import CycleLimits, fault_of_cycle, may_follow
 from gpudiy.diy.edge import Communication, Edge, ProgramOrder
-from gpudiy.diy.enumeration import Alphabet, words
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.enumeration import Alphabet, enumerate_words
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 
-SOME_EDGES = resolved(
+SOME_EDGES = fill_open_ends(
     parse_edges(
         "Po-d-*gl2-*gl2 Po-s-*gl2-*gl2 Mgl-d-*gl2-*gl2 Rf-*-gl2l2 Fr-c-gl2l2 Fr-w-gl2l2 Co-c-gl2l2 Co-w-gl2l2"
         " Rf-i-gl2l2 Fr-i-gl2l2 Co-i-gl2l2"
@@ -23,7 +23,7 @@ SOME_EDGES = resolved(
 
 
 def edges_of(text: str) -> tuple[Edge, ...]:
-    return resolved(parse_edges(text).edges)
+    return fill_open_ends(parse_edges(text).edges)
 
 
 def by_brute_force(edges: tuple[Edge, ...], limits: CycleLimits) -> set[tuple[int, ...]]:
@@ -51,7 +51,7 @@ def test_all_cycles_and_none_twice(
 ) -> None:
     alphabet = tuple(sorted(chosen, key=lambda edge: edge.name))
     limits = CycleLimits(edges, threads, locations, least)
-    found = list(words(Alphabet(alphabet), limits))
+    found = list(enumerate_words(Alphabet(alphabet), limits))
     assert len(set(found)) == len(found)
     assert set(found) == by_brute_force(alphabet, limits)
 
@@ -62,10 +62,12 @@ def test_the_order_of_the_edges_does_not_matter(order: list[int]) -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     turned = tuple(edges[place] for place in order)
     names = {
-        smallest_rotation([turned[rank].name for rank in word]) for word in words(Alphabet(turned), CycleLimits(6, 4))
+        smallest_rotation([turned[rank].name for rank in word])
+        for word in enumerate_words(Alphabet(turned), CycleLimits(6, 4))
     }
     assert names == {
-        smallest_rotation([edges[rank].name for rank in word]) for word in words(Alphabet(edges), CycleLimits(6, 4))
+        smallest_rotation([edges[rank].name for rank in word])
+        for word in enumerate_words(Alphabet(edges), CycleLimits(6, 4))
     }
 
 
@@ -80,7 +82,7 @@ def test_the_611_cycles_of_diy7() -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     found = [
         smallest_rotation([spelling_of_diy7(edges[rank]) for rank in word])
-        for word in words(Alphabet(edges), CycleLimits(8, 4))
+        for word in enumerate_words(Alphabet(edges), CycleLimits(8, 4))
     ]
     assert len(found) == len(set(found)) == 611
     assert set(found) == set(diy_cycles())
@@ -96,12 +98,12 @@ def test_the_611_cycles_of_diy7() -> None:
     ],
 )
 def test_counts_of_diy7(edges: str, limits: CycleLimits, count: int) -> None:
-    assert sum(1 for _ in words(Alphabet(edges_of(edges)), limits)) == count
+    assert sum(1 for _ in enumerate_words(Alphabet(edges_of(edges)), limits)) == count
 
 
 def test_a_wanted_edge_occurs() -> None:
     edges = edges_of("Pod** MembarGld** Rfe Fre Coe")
     fences = frozenset(rank for rank, edge in enumerate(edges) if edge.name.startswith("Mgl"))
-    every = list(words(Alphabet(edges), CycleLimits()))
-    wanted = list(words(Alphabet(edges, fences), CycleLimits()))
+    every = list(enumerate_words(Alphabet(edges), CycleLimits()))
+    wanted = list(enumerate_words(Alphabet(edges, fences), CycleLimits()))
     assert wanted == [word for word in every if not fences.isdisjoint(word)]

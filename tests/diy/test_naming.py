@@ -9,7 +9,7 @@ from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle
 from gpudiy.diy.naming import base_name
 from gpudiy.diy.one_cycle import parse_cycle
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_rounds(threads: int, name: str) -> None:
 
 def test_the_names_of_diy7() -> None:
     given = diy_cycles()
-    edges = resolved(parse_edges("Pod** MembarGld** Rfe Fre Coe").edges)
+    edges = fill_open_ends(parse_edges("Pod** MembarGld** Rfe Fre Coe").edges)
     generator = Generator(Recipe(edges, limits=CycleLimits(8, 4), trees=Trees.ONE))
     for blueprint in generator.blueprints():
         spelling = [

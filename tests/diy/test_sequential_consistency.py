@@ -12,7 +12,7 @@ from gpudiy.diy.cycle import CycleLimits
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator, Recipe, Trees, blueprint_of_cycle
 from gpudiy.diy.one_cycle import parse_cycle
-from gpudiy.diy.vocabulary import parse_edges, resolved
+from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.litmus.reader import read_test
 
 SAMPLE = 60
@@ -34,7 +34,7 @@ def sampled(generator: Generator, count: int, seed: int) -> list[Blueprint]:
             kept.append(word)
         elif (place := chance.randrange(number + 1)) < count:
             kept[place] = word
-    found = [list(generator.of_word(word)) for word in kept]
+    found = [list(generator.blueprints_of_word(word)) for word in kept]
     return [chance.choice(blueprints) for blueprints in found if blueprints]
 
 
@@ -56,7 +56,7 @@ def test_a_sample_of_every_family(name: str) -> None:
     ],
 )
 def test_edges_that_no_family_mixes(edges: str, limits: CycleLimits) -> None:
-    recipe = Recipe(resolved(parse_edges(edges).edges), limits=limits, trees=Trees.ONE)
+    recipe = Recipe(fill_open_ends(parse_edges(edges).edges), limits=limits, trees=Trees.ONE)
     for blueprint in sampled(Generator(recipe), 3 * SAMPLE, seed=11):
         check(blueprint)
 

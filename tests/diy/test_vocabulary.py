@@ -7,11 +7,11 @@ from itertools import islice
 import pytest
 
 from gpudiy.diy.edge import is_open
-from gpudiy.diy.vocabulary import EdgeError, outline, parse_edges, parse_name, resolved, vocabulary
+from gpudiy.diy.vocabulary import EdgeError, fill_open_ends, outline, parse_edges, parse_name, vocabulary
 
 
 def names(text: str) -> list[str]:
-    return [edge.name for edge in resolved(parse_edges(text).edges)]
+    return [edge.name for edge in fill_open_ends(parse_edges(text).edges)]
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_every_name_of_the_outline_reads() -> None:
         ("Rfe\nPodWX", "--safe:2:1: error: unknown edge 'PodWX'\n  PodWX\n  ^\n  did you mean 'PodW"),
         ("Rf-c-s", "--safe:1:1: error: there is no edge 'Rf-c-s': shared space cannot be reached from another CTA"),
         ("DpDatadR", "--safe:1:1: error: there is no edge 'DpDatadR': data cannot join R to R"),
-        ("Po-s-Wg-Rs", "--safe:1:1: error: there is no edge 'Po-s-Wg-Rs': one location is in one space"),
-        ("Rmw.add-d-R-W", "--safe:1:1: error: there is no edge 'Rmw.add-d-R-W': an atomic touches one location"),
-        ("Rmw.add-s-Rgl2-W", "there is no edge 'Rmw.add-s-Rgl2-W': both halves of an atomic are marked alike"),
+        ("Po-s-Wg-Rs", "--safe:1:1: error: there is no edge 'Po-s-Wg-Rs': a location has one space"),
+        ("Rmw.add-d-R-W", "--safe:1:1: error: there is no edge 'Rmw.add-d-R-W': an atomic accesses one location"),
+        ("Rmw.add-s-Rgl2-W", "there is no edge 'Rmw.add-s-Rgl2-W': both halves of an atomic must have the same mark"),
         ("DpAddrdWR", "unknown edge 'DpAddrdWR'"),
     ],
 )
