@@ -1,4 +1,4 @@
 """optcheck proves from the SASS of a binary that a litmus test survived compilation.
 
-It may import nothing of gpudiy but `gpudiy.litmus` and what that rests on.
+Of gpudiy it imports only `gpudiy.litmus` and the packages below it.
 """

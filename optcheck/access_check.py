@@ -1,4 +1,4 @@
-"""Whether every access of a thread is in the SASS, once, and is what it was."""
+"""Checks that every access of a thread is in the SASS once, with the same kind, strength and width."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from optcheck.finding import Deviation, Finding
 from optcheck.linked_thread import LinkedThread
 from optcheck.linking import Anchor, Link
-from optcheck.mapping import difference, words_of
+from optcheck.mapping import find_difference, words_of
 from optcheck.sass import Touch
 from optcheck.specification import AccessKind, ExpectedAccess
 
@@ -21,11 +21,11 @@ class AccessCheck:
         self.thread = thread
 
     def deviations(self) -> Iterator[Deviation]:
-        """What is wrong with single accesses, and which of them became one."""
-        yield from self._accesses()
-        yield from self._shared_instructions()
+        """The accesses that are missing, changed or merged."""
+        yield from self._check_accesses()
+        yield from self._check_shared_instructions()
 
-    def _accesses(self) -> Iterator[Deviation]:
+    def _check_accesses(self) -> Iterator[Deviation]:
         anchors = {anchor.literal.position: anchor for anchor in self.thread.cluster}
         for expected in self.thread.specification.accesses:
             anchor = anchors.get(expected.position)
@@ -33,24 +33,24 @@ class AccessCheck:
                 why = f"the specification of access {expected.position} is not in the SASS"
                 yield self.thread.deviation(Finding.UNVERIFIABLE, why, [], [expected.index])
             elif anchor.literal.type != expected.literal.type:
-                said, wanted = anchor.literal.type_name, expected.literal.type_name
-                why = f"the literal of access {expected.position} says {said}, not {wanted}"
+                found, type_name = anchor.literal.type_name, expected.literal.type_name
+                why = f"the literal of access {expected.position} says {found}, not {type_name}"
                 yield self.thread.deviation(Finding.UNVERIFIABLE, why, [anchor.index], [expected.index])
             else:
-                yield from self._access(expected, anchor)
+                yield from self._check_access(expected, anchor)
 
-    def _access(self, expected: ExpectedAccess, anchor: Anchor) -> Iterator[Deviation]:
-        links = [] if self._forwarded(expected, anchor) else self.thread.linker.find(expected, anchor.value)
+    def _check_access(self, expected: ExpectedAccess, anchor: Anchor) -> Iterator[Deviation]:
+        links = [] if self._find_forwarding_store(expected, anchor) else self.thread.linker.find(expected, anchor.value)
         if not links:
-            yield self._missing(expected, anchor)
+            yield self._explain_missing(expected, anchor)
             return
         link = links[0]
         self.thread.links[expected.position] = link
         instruction = self.thread.instructions[link.index]
         if len(links) > 1:
-            why = f"the {expected.kind} is there {len(links)} times"
+            why = f"the {expected.kind} occurs {len(links)} times"
             yield self.thread.deviation(Finding.CHANGED, why, [one.index for one in links], [expected.index])
-        different = difference(expected, instruction, self.thread.mapping)
+        different = find_difference(expected, instruction, self.thread.mapping)
         if different:
             finding = Finding.UNVERIFIABLE if "CAST" in instruction.modifiers else Finding.CHANGED
             yield self.thread.deviation(finding, different, [link.index], [expected.index])
@@ -62,8 +62,8 @@ class AccessCheck:
             why = f"the {expected.kind} of {expected.access.type.bits} bits now has {32 * instruction.words}"
             yield self.thread.deviation(Finding.CHANGED, why, [link.index], [expected.index])
 
-    def _forwarded(self, expected: ExpectedAccess, anchor: Anchor) -> ExpectedAccess | None:
-        """The store whose value a load has without asking memory."""
+    def _find_forwarding_store(self, expected: ExpectedAccess, anchor: Anchor) -> ExpectedAccess | None:
+        """The store whose value a load takes without reading memory."""
         if expected.kind is not AccessKind.LOAD:
             return None
         values = {other.literal.position: other.value for other in self.thread.cluster}
@@ -72,9 +72,9 @@ class AccessCheck:
                 return access
         return None
 
-    def _missing(self, expected: ExpectedAccess, anchor: Anchor) -> Deviation:
-        """Why no instruction has the value that the specification says was read or stored."""
-        store = self._forwarded(expected, anchor)
+    def _explain_missing(self, expected: ExpectedAccess, anchor: Anchor) -> Deviation:
+        """Explain why no instruction reads or stores the value of the specification."""
+        store = self._find_forwarding_store(expected, anchor)
         if store is not None:
             why = f"the {expected.kind} is gone: its value is taken from the store before it"
             return self.thread.deviation(Finding.REMOVED, why, [anchor.index], [store.index, expected.index])
@@ -85,29 +85,31 @@ class AccessCheck:
         ]
         atomics = sorted(self.thread.values.nodes.origins(anchor.value))
         if expected.kind is AccessKind.REDUCE:
-            atomics, effects = self._aggregated(anchor.value)
+            atomics, effects = self._find_aggregation(anchor.value)
         if effects and atomics:
             why = f"the {expected.kind}s of the threads of a warp became one"
             return self.thread.deviation(Finding.MERGED, why, [*sorted(effects), *atomics], [expected.index])
-        made_from = [index for index in atomics if self._may_be(expected, index)]
+        made_from = [index for index in atomics if self._may_perform(expected, index)]
         if made_from or any(node[0] == "deep" for node in nodes):
-            why = f"what the {expected.kind} read or stored cannot be followed"
+            why = f"the value that the {expected.kind} read or stored cannot be traced"
             return self.thread.deviation(Finding.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
         if any(self.thread.instructions[index].space == "local" for index in atomics):
             return self.thread.deviation(Finding.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
         return self.thread.deviation(Finding.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
 
-    def _may_be(self, expected: ExpectedAccess, index: int) -> bool:
-        """Whether the value in question is made from what could be the very access."""
+    def _may_perform(self, expected: ExpectedAccess, index: int) -> bool:
+        """Whether the instruction, which is not linked yet, could perform the access."""
         if expected.kind not in (AccessKind.LOAD, AccessKind.ATOMIC) or not self.thread.linker.inside(index):
             return False
         linked = {link.index for link in self.thread.links.values()}
-        return index not in linked and not difference(expected, self.thread.instructions[index], self.thread.mapping)
+        return index not in linked and not find_difference(
+            expected, self.thread.instructions[index], self.thread.mapping
+        )
 
-    def _aggregated(self, value: int) -> tuple[list[int], list[int]]:
-        """Atomics that store something made of `value` and of a vote, and those votes."""
+    def _find_aggregation(self, value: int) -> tuple[list[int], list[int]]:
+        """The atomic that stores a value computed from `value` and from votes, and those votes."""
         for index in self.thread.values.writes_memory:
-            parts = self.thread.values.nodes.parts(*self.thread.values.stored(index))
+            parts = self.thread.values.nodes.parts(*self.thread.values.stored_values(index))
             touch = self.thread.instructions[index].touch
             if touch in (Touch.REDUCE, Touch.ATOMIC) and value in parts:
                 nodes = map(self.thread.values.nodes.node, parts)
@@ -115,7 +117,7 @@ class AccessCheck:
                 return [index], votes
         return [], []
 
-    def _shared_instructions(self) -> Iterator[Deviation]:
+    def _check_shared_instructions(self) -> Iterator[Deviation]:
         users: dict[Link, list[ExpectedAccess]] = {}
         for expected in self.thread.specification.accesses:
             if expected.position in self.thread.links:

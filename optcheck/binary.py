@@ -1,4 +1,4 @@
-"""What a cubin tells about itself: its architecture, and the tests that the harness put into it as data."""
+"""Reading a cubin: its architecture, and the tests that the harness put into it as data."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from gpudiy.litmus.test import Test
 
 MAGIC = b"\x7fELF"
 CUDA_MACHINE = 190
-TEXT_SUFFIX = "_text"  # the test of the function `f` is the array `f_text`, if it is alone
-TESTS = "gpudiy_tests"  # or all are in this array, each behind the name of its function and ended by a zero
+TEXT_SUFFIX = "_text"  # a function `f` with one test has its text in the array `f_text`
+TESTS = "gpudiy_tests"  # or all texts are in this array, each after the name of its function and ended by a zero
 NOBITS = 8
 OBJECT = 1
 NEW_FLAGS_FROM = 8  # this ABI version moved the architecture in the flags of the header
@@ -28,7 +28,7 @@ class BinaryError(InputError):
 
 @dataclass(frozen=True, slots=True)
 class SassBinary:
-    """The architecture of a cubin, and its tests by the name of the function that runs them."""
+    """The architecture of a cubin, and its tests by the name of their function."""
 
     architecture: str
     tests: dict[str, list[Test]]
@@ -49,16 +49,16 @@ def is_cubin(data: bytes) -> bool:
 
 
 def read_binary(data: bytes, path: str = "<binary>") -> SassBinary:
-    """What the cubin says; raises `BinaryError` where it is not one, or is cut short."""
+    """Read a cubin; raises `BinaryError` if the data is not a cubin or is cut short."""
     if not is_cubin(data):
-        raise BinaryError("this is no cubin", path=path)
+        raise BinaryError("this is not a cubin", path=path)
     try:
         tests: dict[str, list[Test]] = {}
-        for function, text in _texts(data):
+        for function, text in _read_tests(data):
             tests.setdefault(function, []).append(read_test(text, f"{path} ({function})"))
         return SassBinary(_architecture(data), tests)
     except (struct.error, IndexError, ValueError, UnicodeDecodeError):
-        raise BinaryError("this cubin is damaged: its tables lead outside of it", path=path) from None
+        raise BinaryError("this cubin is damaged: its tables point outside the file", path=path) from None
 
 
 def _architecture(data: bytes) -> str:
@@ -76,9 +76,9 @@ def _sections(data: bytes) -> list[_Section]:
     return [_Section(_string(data, strings[4] + entry[0]), entry[1], entry[4], entry[5], entry[6]) for entry in raw]
 
 
-def _texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """Names of functions, and texts of the tests they run."""
-    for name, array in _arrays(data):
+def _read_tests(data: bytes) -> Iterator[tuple[str, str]]:
+    """Names of functions, each with the text of one of its tests."""
+    for name, array in _read_arrays(data):
         if name == TESTS:
             for entry in filter(None, array.decode("utf-8").split("\0")):
                 function, _, text = entry.partition("\n")
@@ -87,7 +87,7 @@ def _texts(data: bytes) -> Iterator[tuple[str, str]]:
             yield name.removesuffix(TEXT_SUFFIX), array.rstrip(b"\0").decode("utf-8")
 
 
-def _arrays(data: bytes) -> Iterator[tuple[str, bytes]]:
+def _read_arrays(data: bytes) -> Iterator[tuple[str, bytes]]:
     sections = _sections(data)
     for table in sections:
         if table.name != ".symtab":

@@ -1,4 +1,4 @@
-"""The check of kernels: from disassembled text and the tests it came from to findings."""
+"""Checks the kernels of a listing against their tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpudiy.litmus.access import Access
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test
-from optcheck.finding import Check, Cluster, Deviation, Finding, strongest
+from optcheck.finding import Check, Cluster, Deviation, Finding, strongest_finding
 from optcheck.graph import Graph
 from optcheck.linked_thread import LinkedThread
 from optcheck.linking import Anchor, find_clusters
@@ -26,9 +26,9 @@ KINDS = {"ld": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMI
 def check_kernels(
     text: str, tests: Mapping[str, Test], architecture: str = "", path: str = "<text>"
 ) -> Iterator[Check]:
-    """A finding on every kernel of a listing that is a test or carries literals; `tests` are by name of kernel.
+    """Check every kernel of a listing that has a test in `tests` (by name of kernel) or contains literals.
 
-    The architecture is that of the listing unless one is given. Raises `SassError` where the listing cannot be read.
+    The architecture is that of the listing unless one is given. Raises `SassError` if the listing cannot be read.
     """
     return check_functions(read_listing(text, path), {name: (test,) for name, test in tests.items()}, architecture)
 
@@ -36,50 +36,54 @@ def check_kernels(
 def check_functions(
     functions: Iterable[SassFunction], tests: Mapping[str, Sequence[Test]], architecture: str = ""
 ) -> Iterator[Check]:
-    """A finding on every test of every function: tests that differ in their scope trees alone can share one."""
+    """Check every test of every function; tests that differ only in their scope trees can share a function."""
     left = dict(tests)
-    known = _Known(architecture)
+    cache = _FindingCache(architecture)
     for function in functions:
-        asked = left.pop(function.name, None)
-        if asked is not None:
-            yield from known.checks(function, asked)
+        function_tests = left.pop(function.name, None)
+        if function_tests is not None:
+            yield from cache.check_tests(function, function_tests)
             continue
         check = check_literals(function, architecture) or check_stress(function)
         if check is not None:
             yield check
     for name, test in ((name, test) for name, lost in left.items() for test in lost):
-        missing = Deviation(Finding.UNVERIFIABLE, f"there is no kernel {name} in the listing")
+        missing = Deviation(Finding.UNVERIFIABLE, f"the listing has no kernel {name}")
         yield Check(name, Finding.UNVERIFIABLE, (missing,), test=test.name)
 
 
-class _Known:
-    """Verdicts that are known already: of the same code, or of a test with the same threads in the same function."""
+class _FindingCache:
+    """Findings on the same code, or on a test with the same threads in the same function."""
 
     def __init__(self, architecture: str) -> None:
         self.architecture = architecture
-        self.unchanged: dict[object, tuple[Check, Specification]] = {}  # specifications live on: keys have their ids
+        self.unchanged: dict[
+            object, tuple[Check, Specification]
+        ] = {}  # keys are ids of specifications, so these must be kept
 
-    def checks(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
+    def check_tests(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
         code = _code_of(function)
-        changed: dict[object, Check] = {}  # deviations show lines of this function and of the threads of a test
+        changed: dict[object, Check] = {}  # deviations quote lines of this function and of the test
         for test in tests:
             specification = specify(test)
             key = (code, specification.problem, tuple(map(id, specification.threads)))
             if key in self.unchanged:
                 same = self.unchanged[key][0]
-                yield replace(same, kernel=function.name, test=test.name, clusters=_moved(same.clusters, function))
+                yield replace(
+                    same, kernel=function.name, test=test.name, clusters=_shift_lines(same.clusters, function)
+                )
                 continue
             shown = (test.threads, *key)
             if shown not in changed:
                 changed[shown] = check_test(function, test, specification, self.architecture)
             check = replace(changed[shown], test=test.name)
             if check.finding is Finding.UNCHANGED:
-                self.unchanged[key] = replace(check, clusters=_moved(check.clusters, function, -1)), specification
+                self.unchanged[key] = replace(check, clusters=_shift_lines(check.clusters, function, -1)), specification
             yield check
 
 
 def _code_of(function: SassFunction) -> object:
-    """What a finding depends on: instructions are one object each, and places are counted from the start."""
+    """What a finding depends on: equal instructions are one object, and lines are relative to the start."""
     start = function.lines[0]
     return (
         tuple(map(id, function.instructions)),
@@ -88,8 +92,8 @@ def _code_of(function: SassFunction) -> object:
     )
 
 
-def _moved(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1) -> tuple[Cluster, ...]:
-    """Clusters with lines that are counted from the start of a function, or from it again."""
+def _shift_lines(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1) -> tuple[Cluster, ...]:
+    """Add the first line of the function to the lines of clusters, or subtract it."""
     by = sign * function.lines[0]
     return tuple(
         replace(
@@ -104,25 +108,25 @@ def _moved(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1)
 
 
 def check_test(function: SassFunction, test: Test, specification: Specification, architecture: str = "") -> Check:
-    """The finding on the function that a test became."""
+    """Check one test against its function."""
     if specification.problem:
         deviation = Deviation(Finding.UNVERIFIABLE, specification.problem)
         architecture = architecture or function.architecture
         return Check(function.name, Finding.UNVERIFIABLE, (deviation,), (), architecture, test.name)
     values = Values(Graph(function))
-    return _compared(values, find_clusters(values), specification, architecture, test)
+    return _check_clusters(values, find_clusters(values), specification, architecture, test)
 
 
 def check_literals(function: SassFunction, architecture: str = "") -> Check | None:
-    """The finding on a function whose test nobody knows; None for one without literals."""
+    """Check a function whose test is not known by its literals alone; None if it has none."""
     if not function.literals:
         return None
     values = Values(Graph(function))
     clusters = find_clusters(values)
-    return _compared(values, clusters, _spelt_out(clusters), architecture) if clusters else None
+    return _check_clusters(values, clusters, _specify_from_literals(clusters), architecture) if clusters else None
 
 
-def _compared(
+def _check_clusters(
     values: Values,
     clusters: list[tuple[Anchor, ...]],
     specification: Specification,
@@ -131,12 +135,12 @@ def _compared(
 ) -> Check:
     function = values.graph.function
     architecture = architecture or function.architecture
-    deviations, shown = _compare(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
+    deviations, shown = _compare_threads(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
     name = test.name if test is not None else ""
-    return Check(function.name, strongest(deviations), tuple(deviations), tuple(shown), architecture, name)
+    return Check(function.name, strongest_finding(deviations), tuple(deviations), tuple(shown), architecture, name)
 
 
-def _compare(
+def _compare_threads(
     values: Values,
     clusters: list[tuple[Anchor, ...]],
     specification: Specification,
@@ -152,20 +156,20 @@ def _compare(
             deviations.append(Deviation(Finding.UNVERIFIABLE, why))
         for cluster in own:
             others = [other for other in own if other is not cluster]
-            linked = LinkedThread(values, thread, cluster, others, mapping, _texts(thread, test))
+            linked = LinkedThread(values, thread, cluster, others, mapping, _choose_description(thread, test))
             found = ThreadCheck(linked).deviations()
             deviations += found
-            shown.append(_described(linked, found))
+            shown.append(_describe_cluster(linked, found))
     return deviations, shown
 
 
-def _texts(thread: ThreadSpecification, test: Test | None) -> Callable[[int], str]:
+def _choose_description(thread: ThreadSpecification, test: Test | None) -> Callable[[int], str]:
     if test is None:
         return lambda index: f"P{thread.thread}: access {index} ({thread.accesses[index].literal.type_name})"
     return lambda index: f"P{thread.thread}: {instruction_text(test.threads[thread.thread][index])}"
 
 
-def _described(thread: LinkedThread, found: list[Deviation]) -> Cluster:
+def _describe_cluster(thread: LinkedThread, found: list[Deviation]) -> Cluster:
     lines, links = thread.function.lines, thread.links
     entries = tuple(
         (
@@ -175,11 +179,11 @@ def _described(thread: LinkedThread, found: list[Deviation]) -> Cluster:
         )
         for anchor in sorted(thread.cluster, key=lambda anchor: anchor.literal.position)
     )
-    return Cluster(thread.cluster[0].literal.thread, entries, strongest(found))
+    return Cluster(thread.cluster[0].literal.thread, entries, strongest_finding(found))
 
 
-def _spelt_out(clusters: list[tuple[Anchor, ...]]) -> Specification:
-    """What literals alone say: the accesses of every thread and their types."""
+def _specify_from_literals(clusters: list[tuple[Anchor, ...]]) -> Specification:
+    """The accesses of every thread and their types, as the literals state them."""
     threads: dict[int, dict[int, ExpectedAccess]] = {}
     for cluster in clusters:
         for anchor in cluster:

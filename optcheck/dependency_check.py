@@ -1,4 +1,4 @@
-"""Whether the dependencies of a thread are still there."""
+"""Checks that the dependencies of a thread are still in the SASS."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from optcheck.specification import Dependency, DependencyKind
 
 
 class DependencyCheck:
-    """Follows values in the SASS from what an access depends on back to the access that read it."""
+    """Traces the values that an access depends on back to the access that read them."""
 
     def __init__(self, thread: LinkedThread) -> None:
         self.thread = thread
@@ -20,7 +20,7 @@ class DependencyCheck:
         for dependency in self.thread.specification.dependencies:
             if dependency.source not in self.thread.links or dependency.target not in self.thread.links:
                 continue
-            if not self._kept(dependency):
+            if not self._is_kept(dependency):
                 source, target = self.thread.links[dependency.source].index, self.thread.links[dependency.target].index
                 accesses = self.thread.specification.accesses
                 first, last = accesses[dependency.source].index, accesses[dependency.target].index
@@ -30,7 +30,7 @@ class DependencyCheck:
                     Finding.DEPENDENCY_BROKEN, why, [source, target], list(range(first, last + 1))
                 )
 
-    def _kept(self, dependency: Dependency) -> bool:
+    def _is_kept(self, dependency: Dependency) -> bool:
         source, target = self.thread.links[dependency.source].index, self.thread.links[dependency.target].index
         instruction = self.thread.instructions[target]
         match dependency.kind:
@@ -47,9 +47,9 @@ class DependencyCheck:
                 ]
                 return source in self.thread.values.nodes.origins(*words)
             case DependencyKind.CONTROL:
-                return self._controlled(source, target)
+                return self._is_controlled(source, target)
 
-    def _controlled(self, source: int, target: int) -> bool:
+    def _is_controlled(self, source: int, target: int) -> bool:
         guard = self.thread.instructions[target].guard
         if guard is not None and source in self.thread.values.nodes.origins(
             self.thread.values.register(guard.name, target)
@@ -63,7 +63,7 @@ class DependencyCheck:
             if not jump.is_jump or not predicates:
                 continue
             deciding = [self.thread.values.register(predicate.name, last) for predicate in predicates]
-            if source in self.thread.values.nodes.origins(*deciding) and self.thread.graph.avoidable(
+            if source in self.thread.values.nodes.origins(*deciding) and self.thread.graph.can_avoid(
                 branch, block, end
             ):
                 return True

@@ -1,4 +1,4 @@
-"""The disassemblers of CUDA: found on the machine or in their wheels, and asked once for a whole module."""
+"""The disassemblers of CUDA, installed on the machine or in wheels; each is called once per module."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ WHEEL_FOLDERS = (
 )
 INSTALL = "pip install 'gpudiy[cuda-tools]'"
 OLD_ARCHITECTURES = (
-    "the disassembler of CUDA 13 starts at sm_75; for sm_50 to sm_70 install CUDA 12 (or `pip install triton==3.3.1`, "
-    "whose nvdisasm knows them), for sm_35 CUDA 11"
+    "CUDA 13 disassembles sm_75 and later; for sm_50 to sm_70 install CUDA 12 (or `pip install triton==3.3.1`, "
+    "whose nvdisasm supports them), for sm_35 CUDA 11"
 )
-PATIENCE = 600  # seconds
+TIME_LIMIT = 600  # seconds
 
 
 @cache
 def find_tool(name: str) -> Path:
-    """nvdisasm or cuobjdump: on PATH, in CUDA_HOME or CUDA_PATH, or in an installed wheel."""
+    """Find nvdisasm or cuobjdump on PATH, in CUDA_HOME or CUDA_PATH, or in an installed wheel."""
     on_path = shutil.which(name)
     if on_path:
         return Path(on_path)
@@ -39,7 +39,7 @@ def find_tool(name: str) -> Path:
     for place in (*places, Path("/usr/local/cuda/bin")):
         if os.access(place / name, os.X_OK):
             return place / name
-    raise MissingTool(f"{name} is not on this machine: {INSTALL}")
+    raise MissingTool(f"{name} is not installed: {INSTALL}")
 
 
 def disassemble(cubin: Path) -> str:
@@ -61,14 +61,14 @@ def cubins_of(path: Path) -> Iterator[Path]:
         )
         found = sorted(Path(folder).glob("*.cubin"))
         if not found:
-            raise ToolFailure(f"there is no SASS in {path.name}")
+            raise ToolFailure(f"{path.name} contains no SASS")
         yield from found
 
 
 def _run(command: list[str], problem: str, folder: str | None = None, environment: dict[str, str] | None = None) -> str:
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, cwd=folder, env=environment, check=False
+            command, capture_output=True, text=True, timeout=TIME_LIMIT, cwd=folder, env=environment, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ToolFailure(f"{problem}: {error}") from None

@@ -1,4 +1,4 @@
-"""What optcheck finds: a finding on a kernel and the deviations it rests on."""
+"""The answer of optcheck: a finding on a kernel, and the deviations that are its reasons."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from enum import StrEnum
 
 
 class Finding(StrEnum):
-    """Whether the test in the binary still is the test in the file, and if not, what became of it.
+    """Whether the test in the binary still is the test in the file, and if not, how it differs.
 
-    Where several things happened, the finding is the first in this order.
+    If there are several deviations, the finding is the first of theirs in this order.
     """
 
-    REMOVED = "removed"  # an access is no longer there
-    MERGED = "merged"  # two accesses, or those of several threads, became one
+    REMOVED = "removed"  # an access is missing
+    MERGED = "merged"  # two accesses, or the accesses of several threads, became one
     WIDENED = "widened"  # an access became part of a larger one
-    REORDERED = "reordered"  # accesses changed places
-    CHANGED = "changed"  # an access has another kind or strength, is there twice, or has foreign ones in between
+    REORDERED = "reordered"  # accesses are in another order
+    CHANGED = "changed"  # an access has another kind or strength, occurs twice, or has other accesses in between
     FENCE_CHANGED = "fence-changed"  # a fence is missing, weaker, or elsewhere
     DEPENDENCY_BROKEN = "dependency-broken"
-    UNVERIFIABLE = "unverifiable"  # nothing is known to be wrong, but it cannot be proved right
+    UNVERIFIABLE = "unverifiable"  # no deviation was found, but the test cannot be proved unchanged
     UNCHANGED = "unchanged"
 
 
@@ -28,7 +28,7 @@ ORDER = {finding: place for place, finding in enumerate(Finding)}
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """One thing that is not as the test says: the lines of SASS and PTX it is about, and what happened."""
+    """One difference from the test: an explanation, and the lines of SASS and PTX that it concerns."""
 
     finding: Finding
     explanation: str
@@ -38,7 +38,7 @@ class Deviation:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The specification of one thread as found in the SASS: line, position, and the line of the access it led to."""
+    """The specification of one thread as found in the SASS: entries of line, position, and line of the access."""
 
     thread: int
     entries: tuple[tuple[int, int, int | None], ...]
@@ -57,6 +57,6 @@ class Check:
     test: str = ""
 
 
-def strongest(deviations: tuple[Deviation, ...] | list[Deviation]) -> Finding:
-    """The finding that deviations give together."""
+def strongest_finding(deviations: tuple[Deviation, ...] | list[Deviation]) -> Finding:
+    """The first finding of the deviations in the order of `Finding`; unchanged if there are none."""
     return min((deviation.finding for deviation in deviations), key=ORDER.__getitem__, default=Finding.UNCHANGED)

@@ -1,4 +1,4 @@
-"""The control flow of a function: its basic blocks, and which of them come before which in one run through the code."""
+"""The control flow of a function: its basic blocks, and their order in one run through the code."""
 
 from __future__ import annotations
 
@@ -12,26 +12,25 @@ STACK_TARGETS = {"SYNC": "SSY", "BRK": "PBK", "CONT": "PCNT"}
 class Graph:
     """`starts[b]` is the first instruction of block b, `successors` and `predecessors` are lists of blocks.
 
-    Edges that lead back, to a block on the way to where they start, are in `back`: without them the graph has no
-    cycles, and `precedes` asks about one run through it.
+    `back` are the edges that close a loop; without them the graph has no cycles. One run through the code uses none.
     """
 
     def __init__(self, function: SassFunction) -> None:
         self.function = function
-        self.starts = self._leaders()
+        self.starts = self._find_leaders()
         count = len(function.instructions)
         self.ends = [*self.starts[1:], count]
         self.block_of = [0] * count
         for block, (start, end) in enumerate(zip(self.starts, self.ends, strict=True)):
             self.block_of[start:end] = [block] * (end - start)
-        self.successors: list[list[int]] = [self._successors(block) for block in range(len(self.starts))]
+        self.successors: list[list[int]] = [self._find_successors(block) for block in range(len(self.starts))]
         self._join_tables()
         self.predecessors: list[list[int]] = [[] for _ in self.starts]
         for block, following in enumerate(self.successors):
             for successor in following:
                 self.predecessors[successor].append(block)
-        self.order: list[int] = []  # every block behind those it comes after, but for edges that lead back
-        self.back = self._back_edges()
+        self.order: list[int] = []  # topological, ignoring back edges
+        self.back = self._find_back_edges()
 
     def precedes(self, one: int, other: int) -> bool:
         """Whether the instruction `one` can run before `other` in one run through the code."""
@@ -40,7 +39,7 @@ class Graph:
 
     @cached_property
     def before(self) -> list[int]:
-        """For each block the set of those that can run before it in one run, as bits."""
+        """For each block, the blocks that can run before it in one run, as bits."""
         before = [0] * len(self.starts)
         for block in self.order:
             for previous in self.predecessors[block]:
@@ -53,7 +52,7 @@ class Graph:
         return [block for block in range(len(self.starts)) if bits >> block & 1]
 
     def dominates(self, one: int, other: int) -> bool:
-        """Whether every way to the block `other` goes through the block `one`."""
+        """Whether every path to the block `other` goes through the block `one`."""
         return bool(self._dominators[other] >> one & 1)
 
     def reaches(self, one: int, other: int) -> bool:
@@ -62,7 +61,7 @@ class Graph:
 
     @cached_property
     def _dominators(self) -> list[int]:
-        """For each block the set of those on every way to it, as bits; exact where loops have one entry."""
+        """For each block, the blocks on every path to it, as bits; exact if loops have one entry."""
         dominators = [1 << block for block in range(len(self.starts))]
         for block in self.order:
             common = -1
@@ -75,7 +74,7 @@ class Graph:
 
     @cached_property
     def reached_from(self) -> list[int]:
-        """For each block the set of those it can run after, as bits."""
+        """For each block, the blocks after which it can run, as bits."""
         reached = [0] * len(self.starts)
         changed = True
         while changed:
@@ -89,7 +88,7 @@ class Graph:
                     changed = True
         return reached
 
-    def avoidable(self, branch: int, target: int, end: int) -> bool:
+    def can_avoid(self, branch: int, target: int, end: int) -> bool:
         """Whether a run can go from the block `branch` to the block `end` without the block `target`."""
         waiting, seen = [branch], {branch, target}
         if branch == target:
@@ -103,7 +102,7 @@ class Graph:
                     waiting.append(successor)
         return False
 
-    def _leaders(self) -> list[int]:
+    def _find_leaders(self) -> list[int]:
         instructions = self.function.instructions
         leaders = {0}
         for index in self.function.named_targets:
@@ -111,7 +110,7 @@ class Graph:
         leaders.update(index + 1 for index, instruction in enumerate(instructions) if instruction.leaves)
         return sorted(leader for leader in leaders if leader < len(instructions))
 
-    def _successors(self, block: int) -> list[int]:
+    def _find_successors(self, block: int) -> list[int]:
         last = self.ends[block] - 1
         instruction = self.function.instructions[last]
         following: list[int] = []
@@ -121,25 +120,25 @@ class Graph:
         elif instruction.leaves:
             conditional = instruction.guard is not None or len(instruction.operands) > 1
             falls = conditional and not instruction.opcode.startswith(("BRX", "JMX"))
-            following = [self.block_of[target] for target in self._targets(last) if target < len(self.block_of)]
+            following = [self.block_of[target] for target in self._find_targets(last) if target < len(self.block_of)]
         if falls and block + 1 < len(self.starts):
             following.append(block + 1)
         return list(dict.fromkeys(following))
 
-    def _targets(self, index: int) -> list[int]:
+    def _find_targets(self, index: int) -> list[int]:
         instruction = self.function.instructions[index]
         pusher = STACK_TARGETS.get(instruction.opcode)
         if instruction.joins:
             pusher = "SSY"
         if pusher is None:
             return self.function.targets_of(index) or []
-        for earlier in range(index, -1, -1):  # what was pushed last is what code in order pops
+        for earlier in range(index, -1, -1):  # the last target pushed is popped first
             if self.function.instructions[earlier].opcode == pusher:
                 return self.function.targets_of(earlier) or []
         return []
 
     def _join_tables(self) -> None:
-        """A jump through a table that is not shown may go to every block that nothing else leads to."""
+        """A jump through a table that the listing does not show may go to every block without other predecessors."""
         unknown = [
             block
             for block, end in enumerate(self.ends)
@@ -151,7 +150,7 @@ class Graph:
             for block in unknown:
                 self.successors[block] = orphans
 
-    def _back_edges(self) -> set[tuple[int, int]]:
+    def _find_back_edges(self) -> set[tuple[int, int]]:
         back: set[tuple[int, int]] = set()
         finished: list[int] = []
         state = [0] * len(self.starts)  # 1: on the way, 2: done

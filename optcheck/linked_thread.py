@@ -1,4 +1,4 @@
-"""One thread of a test and one copy of it in the SASS, linked: what all checks of a thread look at."""
+"""One thread of a test and one copy of it in the SASS, linked: the input of all checks of a thread."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from optcheck.mapping import SassMapping
 from optcheck.specification import ThreadSpecification
 from optcheck.values import Values
 
-Shown = Callable[[int], str]  # from the index of an instruction of the thread to its text
+Describe = Callable[[int], str]  # from the index of an instruction of the thread to its text
 
 
 class LinkedThread:
-    """`links` are the instructions of the accesses that were found, by position."""
+    """One copy of a thread in the SASS; `links` are the instructions of its accesses, by position."""
 
     def __init__(
         self,
@@ -24,7 +24,7 @@ class LinkedThread:
         cluster: tuple[Anchor, ...],
         earlier: list[tuple[Anchor, ...]],
         mapping: SassMapping,
-        shown: Shown,
+        describe: Describe,
     ) -> None:
         self.values = values
         self.graph = values.graph
@@ -33,22 +33,22 @@ class LinkedThread:
         self.specification = specification
         self.cluster = cluster
         self.mapping = mapping
-        self.shown = shown
+        self.describe = describe
         self.linker = AccessLinker(values, cluster, earlier)
         self.links: dict[int, Link] = {}
 
     def deviation(self, finding: Finding, why: str, sass: list[int], ptx: list[int]) -> Deviation:
-        """Something that is not as the test says, with the instructions of SASS and PTX it is about."""
+        """A deviation of this thread, from the indexes of the instructions of SASS and PTX that it concerns."""
         return Deviation(
             finding,
             f"P{self.specification.thread}: {why}",
-            tuple(self.function.shown(index) for index in sass),
-            tuple(self.shown(index) for index in ptx),
+            tuple(self.function.show_instruction(index) for index in sass),
+            tuple(self.describe(index) for index in ptx),
         )
 
     @cached_property
     def region(self) -> list[int]:
-        """The instructions from the first access to the last, or to the specification where its end is known."""
+        """The instructions from the first access to the last, or to the specification if that is stored."""
         linked = sorted({link.index for link in self.links.values()})
         if not linked:
             return []
@@ -77,8 +77,8 @@ class LinkedThread:
         """Whether the addresses of an instruction have 64 bits."""
         return "E" in self.instructions[index].modifiers
 
-    def excluded(self, index: int) -> bool:
-        """Whether an instruction runs only where this thread does not: code of threads that was merged."""
+    def is_excluded(self, index: int) -> bool:
+        """Whether an instruction runs only if this thread does not: its predicate is the opposite."""
         guard = self.instructions[index].guard
         if guard is None:
             return False

@@ -1,4 +1,4 @@
-"""Reading listings: what cuobjdump -sass, nvdisasm and nvdisasm -json print, or plain instructions one a line."""
+"""Reading listings of cuobjdump -sass, nvdisasm and nvdisasm -json, or plain instructions, one per line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from gpudiy.errors import InputError, near_name
-from optcheck.literal import decoded
+from optcheck.literal import decode_literal
 from optcheck.opcodes import OPCODES
 from optcheck.sass import SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
@@ -26,10 +26,10 @@ CONTROL_CODES = re.compile(
     r"&\w+=(?:\{[\d,]*\}|\S+)|\?\w+|^\s*\[B[-\d]{6}:R[-\d]:W[-\d]:[-Y]:S\d+\]|\b[\da-f-]{2}:[\d-]:[\d-]:[-YE]:[\da-f]\b"
 )
 BRANCH_TARGETS = re.compile(r'\(\*"[A-Z_]*TARGETS?\s*[:=]?\s*([^"]*)"\*\)')
-RELOCATION = re.compile(r"\w+@(?:lo|hi)\(+[^()]*\)+")  # 32@lo((stress + .L_x_9@srel)): an address, as good as a name
+RELOCATION = re.compile(r"\w+@(?:lo|hi)\(+[^()]*\)+")  # 32@lo((stress + .L_x_9@srel)): an address, treated as a name
 LABEL_OPERAND = re.compile(r"`\(([\w$.]+)\)|(?<![\w.`(])(\.L[\w$.]*)|\((\.[\w$.]+)\)")
 JUMP_ADDRESS = re.compile(r"(?:BRA|JMP|BSSY|SSY|PBK|PCNT|CAL|CALL|JCAL|JMX)\b[^;]*?(?<![-\w])0x([0-9a-f]+)\s*$")
-# What disassemblers print around the code: directives, section rulers, fatbin headers, dots between functions.
+# Lines around the code: directives, section rulers, fatbin headers, dots between functions.
 IGNORED = re.compile(
     r"\s*(?:$|\.\.+\s*$|//.*$|\.(?:headerflags|elftype|section|sectioninfo|sectionflags|sectionentsize|align|global|weak|"
     r"type|size|other|target|byte|short|word|dword|quad|zero|string|nv\.|info|file|loc|version|address_size|L_?\w*:|debug_|text)\b.*$|"
@@ -45,11 +45,7 @@ class SassError(InputError):
 
 @dataclass
 class SassFunction:
-    """The code of one function: instructions with the lines they stand on, labels and where branches go.
-
-    `targets` gives, for a branch, the places (indexes of instructions) it may go to; None for a jump through a table
-    that the listing does not show.
-    """
+    """The code of one function: instructions with their line numbers, labels, and the targets of branches."""
 
     name: str
     architecture: str
@@ -61,14 +57,14 @@ class SassFunction:
     _targets: dict[int, list[int] | None] = field(default_factory=dict, repr=False, compare=False)
 
     def targets_of(self, index: int) -> list[int] | None:
-        """Where the branch at `index` may go."""
+        """The indexes to which the branch at `index` may go; None for a jump through a table that is not shown."""
         if index not in self._targets:
             named = self.named_targets.get(index)
-            places = None if named is None else [self._place(name) for name in named]
+            places = None if named is None else [self._find_place(name) for name in named]
             self._targets[index] = None if places is None else [place for place in places if place is not None]
         return self._targets[index]
 
-    def _place(self, name: str) -> int | None:
+    def _find_place(self, name: str) -> int | None:
         if not name.startswith("0x"):
             return self.labels.get(name)
         return self._places.get(int(name, 16))
@@ -77,7 +73,7 @@ class SassFunction:
     def literals(self) -> set[int]:
         """The specification literals in the code."""
         found = (instruction.literal for instruction in self.instructions)
-        return {literal for literal in found if literal is not None and decoded(literal) is not None}
+        return {literal for literal in found if literal is not None and decode_literal(literal) is not None}
 
     @cached_property
     def _places(self) -> dict[int, int]:
@@ -89,29 +85,29 @@ class SassFunction:
                 found[int(address[1], 16)] = index
         return found
 
-    def shown(self, index: int) -> str:
-        """An instruction as a message shows it: its line in the listing and its text."""
+    def show_instruction(self, index: int) -> str:
+        """An instruction for messages: its line in the listing and its text."""
         return f"{self.lines[index]}: {self.instructions[index].text}"
 
 
 Targets = tuple[str, ...] | None
-_Line = tuple[bool, SassInstruction, Targets]  # whether a line has an address, and what stands there
-_PLAIN: dict[str, SassInstruction] = {}  # what stands behind an address and goes nowhere, by its text
-_KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # code that was read before, by its text
+_Line = tuple[bool, SassInstruction, Targets]  # whether the line has an address; its instruction; its targets
+_PLAIN: dict[str, SassInstruction] = {}  # instructions without targets, by the text after the address
+_KNOWN: dict[str, tuple[SassInstruction, Targets]] = {}  # instructions read before, by the text after the address
 
 
 def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
-    """All functions of a listing; raises `SassError` at the first line that cannot be read."""
+    """All functions of a listing; raises `SassError` for the first line that cannot be read."""
     if not text.strip():
         raise SassError("this listing is empty", path=path, line=1, column=1)
     if text.lstrip()[:1] in "[{" and text.lstrip()[:2] not in ("{ ", "[B"):
-        found = _from_json(text, path)
+        found = _read_json(text, path)
     else:
-        found = _from_text(text, path)
+        found = _read_text(text, path)
     return [function for function in found if function.instructions]
 
 
-def _from_text(text: str, path: str) -> list[SassFunction]:
+def _read_text(text: str, path: str) -> list[SassFunction]:
     architecture = ""
     source = text.split("\n")
     current = SassFunction("", "", source)
@@ -120,7 +116,7 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
     for number, line in enumerate(source, 1):
         code = line.partition("*/")[2]
         known = plain(code)
-        if known is not None:  # most lines: code that was met before, at another address
+        if known is not None:  # most lines: the same code occurred before, at another address
             current.instructions.append(known)
             current.lines.append(number)
             continue
@@ -155,7 +151,7 @@ def _from_text(text: str, path: str) -> list[SassFunction]:
 
 
 def _read_quickly(line: str) -> _Line | None:
-    """The line of an instruction that was met before at another address, perhaps with another target."""
+    """Read a line whose instruction occurred before at another address, perhaps with another target."""
     start = line.find("/*")
     if start < 0 or line[:start].strip():
         return None
@@ -179,7 +175,7 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     """An instruction, or ("function" | "label" | "architecture", its name), or nothing."""
     address = ADDRESS.match(line)
     if address is None:
-        other = _other_line(line)
+        other = _classify_line(line)
         if other != ("instruction", ""):
             return other
     start = address.end() if address else 0
@@ -192,7 +188,7 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     code = COMMENT.sub("", code).lstrip(" \t{").rstrip(" \t;}")
     if not code:
         return None
-    instruction, targets = _instruction(line, code, listed)
+    instruction, targets = _read_instruction(line, code, listed)
     if address and "`(" in line and not listed:
         _KNOWN[LABEL_OPERAND.sub("`(.L)", ENCODING.sub("", line[start:]))] = (instruction, None)
     elif address and not listed:
@@ -200,7 +196,9 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
     return address is not None and not listed, instruction, targets
 
 
-def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[SassInstruction, tuple[str, ...] | None]:
+def _read_instruction(
+    line: str, code: str, listed: re.Match[str] | None
+) -> tuple[SassInstruction, tuple[str, ...] | None]:
     if "@lo(" in code or "@hi(" in code:
         code = RELOCATION.sub(lambda found: f"_{re.sub('[^A-Za-z0-9_]', '_', found[0])}", code)
     label = LABEL_OPERAND.search(code)
@@ -225,8 +223,8 @@ def _instruction(line: str, code: str, listed: re.Match[str] | None) -> tuple[Sa
     return instruction, targets
 
 
-def _other_line(line: str) -> tuple[str, str] | None:
-    """What a line without an address is; ("instruction", "") if it can only be that."""
+def _classify_line(line: str) -> tuple[str, str] | None:
+    """The kind of a line without an address, as `_read_line` returns it; ("instruction", "") for any other line."""
     function = FUNCTION.match(line)
     if function:
         return "function", function[1] or function[2] or function[3]
@@ -244,35 +242,35 @@ def _other_line(line: str) -> tuple[str, str] | None:
     return "instruction", ""
 
 
-def _from_json(text: str, path: str) -> list[SassFunction]:
+def _read_json(text: str, path: str) -> list[SassFunction]:
     """nvdisasm -json: a list of a header and a list of functions, for each cubin."""
     try:
         parts = json.loads(text)
     except json.JSONDecodeError as error:
         source = text.split("\n")[error.lineno - 1]
         raise SassError(
-            f"this is no JSON: {error.msg}", path=path, line=error.lineno, column=error.colno, source=source
+            f"this is not JSON: {error.msg}", path=path, line=error.lineno, column=error.colno, source=source
         ) from None
     architecture = ""
     functions = []
-    for part in _flattened(parts):
+    for part in _flatten(parts):
         if "SM" in part:
             version = part["SM"]["version"]
             architecture = f"sm_{version['major']}{version['minor']}"
         if "function-name" in part:
-            functions.append(_json_function(part, architecture, path))
+            functions.append(_read_json_function(part, architecture, path))
     return functions
 
 
-def _flattened(parts: object) -> Iterator[dict[str, Any]]:
+def _flatten(parts: object) -> Iterator[dict[str, Any]]:
     if isinstance(parts, dict):
         yield parts
     elif isinstance(parts, list):
         for part in parts:
-            yield from _flattened(part)
+            yield from _flatten(part)
 
 
-def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFunction:
+def _read_json_function(part: dict[str, Any], architecture: str, path: str) -> SassFunction:
     entries = part.get("sass-instructions", [])
     step = 8 if architecture < "sm_7" and len(architecture) == 5 else 16
     source = [f"/*{number * step:04x}*/" for number in range(len(entries))]
@@ -283,7 +281,7 @@ def _json_function(part: dict[str, Any], architecture: str, path: str) -> SassFu
         )
         text = f"{entry.get('predicate', '')} {entry['opcode']} {operands.replace(',', ', ')}".strip()
         try:
-            instruction, targets = _instruction(text, text, None)
+            instruction, targets = _read_instruction(text, text, None)
         except SassSyntax as error:
             raise SassError(error.message, path=path, line=number + 1, column=error.column, source=text) from None
         if targets is not None:

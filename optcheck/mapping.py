@@ -1,4 +1,4 @@
-"""How PTX looks in SASS: which opcodes, strengths and fences each architecture has for an access or a fence."""
+"""From PTX to SASS: the opcodes, strengths and fences of each architecture."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPERATIONS = {operation: operation.value.upper() for operation in AtomicOperatio
 
 
 class Generation(StrEnum):
-    """Architectures that say things one way."""
+    """The oldest architecture of each group that translates PTX in the same way."""
 
     KEPLER = "sm_35"
     MAXWELL = "sm_50"
@@ -34,7 +34,7 @@ class Generation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SassMapping:
-    """The words of one generation."""
+    """The SASS of accesses and fences in one generation."""
 
     generation: Generation
 
@@ -44,7 +44,7 @@ class SassMapping:
         return self.generation not in (Generation.KEPLER, Generation.MAXWELL)
 
     def strength(self, access: Access) -> str:
-        """What an access in global memory has in SASS: `STRONG.GPU`, `MMIO.SYS`, `CG`, or nothing."""
+        """The strength of a global access in SASS: `STRONG.GPU`, `MMIO.SYS`, `CG`, or nothing."""
         scope = access.effective_scope
         if access.cache in CACHE_SCOPES:
             scope = CACHE_SCOPES[access.cache]
@@ -62,7 +62,7 @@ class SassMapping:
         return "SYS" if scope is Scope.SYS else "GPU"
 
     def fences(self, fence: Fence | ProxyFence | Barrier) -> tuple[str, ...]:
-        """The instructions a fence must leave, without those that only report errors."""
+        """The instructions of a fence, without those that only report errors."""
         match fence:
             case Fence():
                 return self._fence(fence.kind, fence.scope)
@@ -88,13 +88,13 @@ class SassMapping:
                 return invalidates
 
     def before(self, access: Access) -> tuple[str, ...]:
-        """What a release puts before its access."""
+        """The fences of a release, before its access."""
         if access.order not in (Order.RELEASE, Order.ACQ_REL) or access.scope is None:
             return ()
         return self._fence(FenceKind.RELEASE, access.scope)
 
     def after(self, expected: ExpectedAccess) -> tuple[str, ...]:
-        """What an acquire puts behind its access; in shared memory only from sm_90 on."""
+        """The fences of an acquire, after its access; in shared memory only from sm_90 on."""
         access = expected.access
         if access.order not in (Order.ACQUIRE, Order.ACQ_REL) or access.scope is None:
             return ()
@@ -104,7 +104,7 @@ class SassMapping:
 
 
 def mapping_for(architecture: str) -> SassMapping:
-    """The mapping of an architecture such as sm_86; what is newer than the newest known is taken for that."""
+    """The mapping of an architecture such as sm_86; a newer architecture has the mapping of the newest known one."""
     digits = "".join(character for character in architecture.removeprefix("sm_") if character.isdigit())
     number = int(digits) if digits else 90
     for least, generation in (
@@ -119,7 +119,7 @@ def mapping_for(architecture: str) -> SassMapping:
 
 
 def fence_word(instruction: SassInstruction) -> tuple[str, ...]:
-    """What an instruction counts as among fences; some count as two, those that only report errors as nothing."""
+    """The fences of an instruction: two for some, none for those that only report errors."""
     opcode, modifiers = instruction.opcode, instruction.modifiers
     match opcode:
         case "MEMBAR":
@@ -137,31 +137,32 @@ def fence_word(instruction: SassInstruction) -> tuple[str, ...]:
 
 
 def barrier_number(instruction: SassInstruction) -> int | None:
+    """The number of the barrier that BAR names; None if it is in a register."""
     first = instruction.operands[0] if instruction.operands else None
     return first.value if isinstance(first, NumberOperand) else None
 
 
-def difference(expected: ExpectedAccess, found: SassInstruction, mapping: SassMapping) -> str:
-    """How the instruction differs from what the access must be; empty if it does not."""
+def find_difference(expected: ExpectedAccess, found: SassInstruction, mapping: SassMapping) -> str:
+    """How the instruction differs from the expected access; empty if it does not."""
     if not _same_kind(expected, found):
         return f"a {expected.kind} became {found.opcode}, a {found.touch}"
-    if expected.space is not None and found.space not in _spaces(expected.space, mapping):
+    if expected.space is not None and found.space not in _space_words(expected.space, mapping):
         return f"the access is to {expected.space} memory, {found.opcode} to {found.space or 'another'} memory"
     if expected.operation is not None:
         word = OPERATIONS[expected.operation]
-        if word not in found.modifiers and not _cas_loop(found):
+        if word not in found.modifiers and not _is_cas_loop(found):
             return f"an atomic {expected.operation} became {'.'.join((found.opcode, *found.modifiers))}"
     if found.space == "shared" or expected.space is Space.SHARED:
         return ""
-    wanted = mapping.strength(expected.access)
+    expected_strength = mapping.strength(expected.access)
     if found.touch in (Touch.ATOMIC, Touch.REDUCE):
         if not mapping.modern:
             return ""
-    elif not mapping.modern and wanted == "CV" and found.touch is Touch.STORE:
-        wanted = "WT"
+    elif not mapping.modern and expected_strength == "CV" and found.touch is Touch.STORE:
+        expected_strength = "WT"
     has = _found_strength(found, mapping)
-    if has != wanted:
-        return f"its strength must be {wanted or 'weak'}, and is {has or 'weak'}"
+    if has != expected_strength:
+        return f"expected strength {expected_strength or 'weak'}, found {has or 'weak'}"
     eviction = EVICTION.get(expected.access.cache) if expected.access.cache else None
     if eviction and mapping.modern and eviction not in found.modifiers:
         return f"its cache operator {expected.access.cache} is lost"
@@ -169,6 +170,7 @@ def difference(expected: ExpectedAccess, found: SassInstruction, mapping: SassMa
 
 
 def words_of(expected: ExpectedAccess) -> int:
+    """The number of 32-bit registers of an access."""
     return 2 if expected.access.type.bits == 64 else 1
 
 
@@ -182,14 +184,14 @@ def _same_kind(expected: ExpectedAccess, found: SassInstruction) -> bool:
     }[expected.kind] is found.touch
 
 
-def _spaces(space: Space, mapping: SassMapping) -> tuple[str, ...]:
+def _space_words(space: Space, mapping: SassMapping) -> tuple[str, ...]:
     """Kepler has one opcode for global and generic accesses; atomics go by ATOM until sm_60."""
     if space is Space.SHARED:
         return ("shared",)
     return ("global",) if mapping.modern else ("global", "generic")
 
 
-def _cas_loop(found: SassInstruction) -> bool:
+def _is_cas_loop(found: SassInstruction) -> bool:
     return "CAST" in found.modifiers
 
 

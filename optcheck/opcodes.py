@@ -1,4 +1,4 @@
-"""The opcodes of SASS, sm_35 to sm_120. An opcode that is not here might touch memory: it is an error, not skipped."""
+"""The opcodes of SASS, sm_35 to sm_120. Any other opcode is an error, because it might access memory."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from optcheck.listing import SassFunction, read_listing
 
 
 def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
-    """A finding on every test of a cubin, or of the cubins inside an executable."""
+    """Check every test of a cubin, or of the cubins inside an executable."""
     for cubin in cubins_of(path):
         binary = read_binary(cubin.read_bytes(), str(path))
         functions = read_listing(disassemble(cubin), f"{path} (disassembled)")
@@ -23,18 +23,19 @@ def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
 
 
 def check_listing(path: Path, test: Test | None = None, architecture: str = "") -> Iterator[Check]:
-    """A finding on every function of a listing that carries literals; all of them are `test`, if one is given."""
+    """Check every function of a listing that contains literals; if `test` is given, all of them are that test."""
     functions = read_listing(decode(path.read_bytes(), str(path), "a listing of SASS"), str(path))
     tests = {} if test is None else {function.name: (test,) for function in functions if _has_literals(function)}
     yield from check_functions(functions, tests, architecture)
 
 
 def read_test_file(path: Path) -> Test:
+    """Read one litmus test from a file."""
     return read_test(decode(path.read_bytes(), str(path)), str(path))
 
 
 def original_text(checks: list[Check]) -> Iterator[str]:
-    """What the original optcheck printed: the clusters, each with its lines, and whether all is well."""
+    """The lines that the original optcheck prints: the clusters with their lines, and success or failure."""
     clusters = [cluster for check in checks for cluster in check.clusters]
     yield f"Specification clusters: {len(clusters)}"
     specified = [[(line, position, access) for line, position, access in cluster.entries] for cluster in clusters]
@@ -47,7 +48,7 @@ def original_text(checks: list[Check]) -> Iterator[str]:
 
 
 def deviation_lines(check: Check) -> Iterator[str]:
-    """The deviations of a check, with the SASS and the PTX they are about."""
+    """The deviations of a check, with the lines of SASS and PTX that they concern."""
     for deviation in check.deviations:
         yield f"{check.test or check.kernel or 'listing'}: {deviation.finding}: {deviation.explanation}"
         yield from (f"    SASS {line}" for line in deviation.sass)
@@ -55,6 +56,7 @@ def deviation_lines(check: Check) -> Iterator[str]:
 
 
 def as_json(check: Check) -> dict[str, object]:
+    """The check as `gpudiy optcheck --json` prints it."""
     return {
         "kernel": check.kernel,
         "test": check.test,

@@ -1,4 +1,4 @@
-"""`SassInstruction`: one instruction of a listing, of any architecture, and what it reads, writes and does."""
+"""`SassInstruction`: one instruction of a listing, of any architecture, with its reads, writes and effects."""
 
 from __future__ import annotations
 
@@ -27,17 +27,23 @@ class RegisterOperand:
 
 @dataclass(frozen=True, slots=True)
 class PredicateOperand:
+    """P0, UP0, PT; `negated` for !P0."""
+
     name: str
     negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NumberOperand:
+    """An integer immediate."""
+
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class RealOperand:
+    """A floating-point immediate."""
+
     value: float
 
 
@@ -63,7 +69,7 @@ class AddressOperand:
 
 @dataclass(frozen=True, slots=True)
 class NameOperand:
-    """A special register, barrier, label or anything else that carries no value of the program."""
+    """A special register, barrier, label or any other operand without a value."""
 
     text: str
 
@@ -74,7 +80,7 @@ Operand = (
 
 
 class Touch(StrEnum):
-    """How an instruction touches memory."""
+    """How an instruction accesses memory."""
 
     LOAD = "load"
     STORE = "store"
@@ -98,7 +104,7 @@ FENCES = frozenset({"MEMBAR", "CCTL", "CCTLL", "CCTLT", "ERRBAR", "CGAERRBAR", "
                     "UCGABAR_WAIT", "SYNCS"})  # fmt: skip
 JUMPS = frozenset({"BRA", "JMP", "BRX", "JMX", "JMXU", "BRXU"})
 ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
-STACK_JUMPS = frozenset({"SYNC", "BRK", "CONT"})  # of sm_35 to sm_60: to where SSY, PBK or PCNT said
+STACK_JUMPS = frozenset({"SYNC", "BRK", "CONT"})  # of sm_35 to sm_60: to the target of SSY, PBK or PCNT
 NO_RESULT = frozenset({
     *(opcode for opcode, touch in TOUCHES.items() if touch in (Touch.STORE, Touch.REDUCE)), *FENCES, *JUMPS, *ENDS,
     *STACK_JUMPS, "NOP", "YIELD", "BSSY", "BSYNC", "BREAK", "WARPSYNC", "SSY", "PBK", "PCNT", "CAL", "JCAL", "CALL",
@@ -116,7 +122,7 @@ ADDS = frozenset({"IADD", "IADD3", "IADD32I", "VIADD", "UIADD3", "UVIADD", "UIAD
 
 @dataclass(frozen=True)
 class SassInstruction:
-    """An instruction without its place; `targets` are where a branch goes, as labels or addresses."""
+    """An instruction without its address; equal texts give the same object."""
 
     text: str
     opcode: str
@@ -151,12 +157,12 @@ class SassInstruction:
 
     @cached_property
     def joins(self) -> bool:
-        """sm_35 joins threads with a suffix, as in `NOP.S`: it goes on where SSY said."""
+        """sm_35 joins threads with a suffix, as in `NOP.S`, and continues at the target of SSY."""
         return "S" in self.modifiers and self.opcode in ("NOP", "MOV", "ST", "LD", "IADD", "TEXDEPBAR")
 
     @cached_property
     def leaves(self) -> bool:
-        """Whether what runs next need not be the next instruction."""
+        """Whether an instruction other than the next one can run after it."""
         return self.is_jump or self.ends or self.joins
 
     @cached_property
@@ -192,7 +198,7 @@ class SassInstruction:
 
     @cached_property
     def writes(self) -> dict[str, int]:
-        """The registers and predicates it writes, each with the number of its word in the result."""
+        """The registers and predicates that it writes, each with the index of its word in the result."""
         written: dict[str, int] = {}
         if self.opcode == "R2P":
             return {f"P{number}": number for number in range(7)}
@@ -214,12 +220,12 @@ class SassInstruction:
 
     @cached_property
     def data(self) -> tuple[Operand, ...]:
-        """The values a memory instruction takes besides its address."""
+        """The operands of a memory instruction other than its address."""
         return tuple(operand for operand in self.sources if isinstance(operand, (RegisterOperand, NumberOperand)))
 
     @cached_property
     def literal(self) -> int | None:
-        """An immediate that is a specification or marks stress."""
+        """The immediate that is a literal of a specification or of stress."""
         for operand in self.operands:
             if isinstance(operand, NumberOperand) and operand.value >> 12 in PREFIXES:
                 return operand.value
@@ -227,7 +233,7 @@ class SassInstruction:
 
     @cached_property
     def packed_halves(self) -> int | None:
-        """The word that an HFMA2 of zeros and two immediates makes: how compilers write some constants."""
+        """The result of an HFMA2 of zeros and two immediates, by which compilers write some constants."""
         if self.opcode != "HFMA2" or len(self.operands) != 5:
             return None
         one, other, high, low = self.operands[1:]

@@ -1,7 +1,7 @@
 """The grammar of SASS instructions, from sm_35 to sm_120, as cuobjdump and nvdisasm print them.
 
-Listings repeat few shapes with many registers and numbers. So the numbers of an instruction are taken out first, its
-shape is parsed once, and the numbers are put back in.
+Listings repeat few shapes with many registers and numbers. So the numbers of an instruction are taken out, its shape is
+parsed once, and the numbers are put back.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from optcheck.sass import (
     ConstantOperand,
     NameOperand,
     NumberOperand,
-    Operand,
     PredicateOperand,
     RealOperand,
     RegisterOperand,
@@ -41,7 +40,7 @@ class SassSyntax(Exception):
 
 @lru_cache(1 << 18)
 def parse_instruction(text: str) -> SassInstruction:
-    """The instruction of a line, without address, encoding and semicolon; raises `SassSyntax`."""
+    """Read an instruction without address, encoding and semicolon; raises `SassSyntax`."""
     numbers: list[int] = []
 
     def take(match: re.Match[str]) -> str:
@@ -62,12 +61,12 @@ def parse_instruction(text: str) -> SassInstruction:
 
 
 def _syntax(text: str) -> SassSyntax:
-    """Where the text itself, with its numbers, stops being SASS."""
+    """The error for a text, at the first column that is not SASS."""
     try:
         INSTRUCTION.parse_string(text, parse_all=True)
     except pp.ParseException as error:
-        return SassSyntax("this is no SASS instruction", error.column)
-    return SassSyntax("this is no SASS instruction", 1)
+        return SassSyntax("this is not a SASS instruction", error.column)
+    return SassSyntax("this is not a SASS instruction", 1)
 
 
 @lru_cache(1 << 14)
@@ -78,7 +77,7 @@ def _shape(shape: str) -> tuple[str, tuple[str, ...], Builder | None, tuple[Buil
     return head, tuple(modifiers), guard, tuple(parsed["operands"]) if "operands" in parsed else ()
 
 
-# A builder takes the numbers its text had, in order, and gives the operand.
+# A builder makes an operand from the numbers of its text, in order.
 
 
 def _register(tokens: pp.ParseResults) -> Builder:
@@ -230,5 +229,3 @@ def _grammar() -> pp.ParserElement:
 
 
 INSTRUCTION = _grammar()
-
-__all__ = ["Operand", "SassSyntax", "parse_instruction"]

@@ -1,4 +1,4 @@
-"""`Specification`: what the SASS of a test must still do, computed from the test alone."""
+"""`Specification`: the accesses, fences and dependencies that the SASS of a test must have."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ from optcheck.literal import POSITIONS, THREADS, Literal, type_number
 
 
 class AccessKind(StrEnum):
+    """The kind of an access, as messages name it."""
+
     LOAD = "load"
     STORE = "store"
     ATOMIC = "atomic"
@@ -33,6 +35,8 @@ class AccessKind(StrEnum):
 
 
 class DependencyKind(StrEnum):
+    """The kind of a dependency, as messages name it."""
+
     ADDRESS = "addr"
     DATA = "data"
     CONTROL = "ctrl"
@@ -40,7 +44,7 @@ class DependencyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedAccess:
-    """An access of a thread: its instruction's index, and whether some branch or guard may skip it."""
+    """An access of a thread: its instruction's index, and whether a branch or a guard may skip it."""
 
     position: int
     index: int
@@ -54,7 +58,7 @@ class ExpectedAccess:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedFence:
-    """A fence stands behind the first `after` accesses of its thread, and before the others."""
+    """A fence after the first `after` accesses of its thread and before the others."""
 
     index: int
     after: int
@@ -63,7 +67,7 @@ class ExpectedFence:
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """The access `target` depends on what the access `source` read."""
+    """The access `target` depends on the value that the access `source` read."""
 
     kind: DependencyKind
     source: int
@@ -72,35 +76,39 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSpecification:
+    """The accesses, fences and dependencies of one thread."""
+
     thread: int
     accesses: tuple[ExpectedAccess, ...]
     fences: tuple[ExpectedFence, ...]
     dependencies: tuple[Dependency, ...]
-    loops: bool  # a branch goes back
-    literals_only: bool = False  # only accesses are known: of fences and dependencies nothing can be said
+    loops: bool  # some branch goes back
+    literals_only: bool = False  # fences and dependencies are not known
 
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """`problem` says why a test cannot be specified; then it has no threads."""
+    """The specification of a test; without threads, if a `problem` prevents it."""
 
     threads: tuple[ThreadSpecification, ...]
     problem: str = ""
 
 
 def specify(test: Test) -> Specification:
-    """What every thread of the test must do."""
-    problem = _too_large(test)
+    """Compute the specification of a test."""
+    problem = _find_problem(test)
     if problem:
         return Specification((), problem)
     spaces = access_spaces(test)
     return Specification(
-        tuple(_thread(number, thread, tuple(spaces[number].items())) for number, thread in enumerate(test.threads))
+        tuple(
+            _specify_thread(number, thread, tuple(spaces[number].items())) for number, thread in enumerate(test.threads)
+        )
     )
 
 
 def access_spaces(test: Test) -> list[dict[int, Space | None]]:
-    """The space of every memory instruction, by thread and index: what it says, else where all it may touch lies."""
+    """The space of every memory instruction, by thread and index: the stated one, or that of all its targets."""
     spaces: list[dict[int, Space | None]] = [{} for _ in test.threads]
     mapped = {variable.name: variable.space for variable in test.memory_map.variables}
     for use in memory_uses(test):
@@ -110,21 +118,23 @@ def access_spaces(test: Test) -> list[dict[int, Space | None]]:
     return spaces
 
 
-def _too_large(test: Test) -> str:
+def _find_problem(test: Test) -> str:
     if len(test.threads) > THREADS:
-        return f"the test has {len(test.threads)} threads, a literal names {THREADS}"
+        return f"the test has {len(test.threads)} threads; literals can name {THREADS}"
     for number, thread in enumerate(test.threads):
         accesses = [instruction for instruction in thread if isinstance(instruction, MemoryInstruction)]
         if len(accesses) > POSITIONS:
-            return f"P{number} has {len(accesses)} accesses, a literal counts {POSITIONS}"
+            return f"P{number} has {len(accesses)} accesses; literals can name {POSITIONS}"
         if any(instruction.access.proxy is not Proxy.GENERIC for instruction in accesses):
-            return f"P{number} accesses memory through another proxy"
+            return f"P{number} accesses memory through a proxy other than generic"
     return ""
 
 
 @lru_cache(1 << 14)
-def _thread(number: int, thread: Thread, space_items: tuple[tuple[int, Space | None], ...]) -> ThreadSpecification:
-    """Of one thread; many tests share threads."""
+def _specify_thread(
+    number: int, thread: Thread, space_items: tuple[tuple[int, Space | None], ...]
+) -> ThreadSpecification:
+    """The specification of one thread; cached, because many tests share threads."""
     spaces = dict(space_items)
     regions = _branch_regions(thread)
     accesses: list[ExpectedAccess] = []
@@ -137,7 +147,7 @@ def _thread(number: int, thread: Thread, space_items: tuple[tuple[int, Space | N
                 ExpectedAccess(
                     position,
                     index,
-                    _kind(instruction),
+                    _kind_of(instruction),
                     spaces[index],
                     instruction.access,
                     instruction.operation if isinstance(instruction, (Atomic, Reduce)) else None,
@@ -152,7 +162,7 @@ def _thread(number: int, thread: Thread, space_items: tuple[tuple[int, Space | N
     return ThreadSpecification(number, tuple(accesses), tuple(fences), tuple(dependencies), loops)
 
 
-def _kind(instruction: MemoryInstruction) -> AccessKind:
+def _kind_of(instruction: MemoryInstruction) -> AccessKind:
     match instruction:
         case Load():
             return AccessKind.LOAD
@@ -173,7 +183,7 @@ def _branch_regions(thread: Thread) -> list[tuple[int, range]]:
 
 
 def _dependencies(thread: Thread, accesses: list[ExpectedAccess], regions: list[tuple[int, range]]) -> list[Dependency]:
-    """What the SASS must keep: of control, only what a compiler cannot move an access out of."""
+    """The dependencies that the SASS must keep; a control dependency ends where the paths of its branch join."""
     positions = {access.index: access.position for access in accesses}
     found = thread_dependencies(thread)
     dependencies: list[Dependency] = []

@@ -1,6 +1,6 @@
-"""The second check: the loops by which a harness stresses memory are still there, accesses and all.
+"""The check of stress: the loops by which a harness stresses memory still contain their accesses.
 
-A stressing function stores values that carry the number of their pattern; see `optcheck.literal.stress_literal`.
+A stressing function stores values that contain the number of their pattern; see `optcheck.literal.stress_literal`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PATTERNS = {0: ("store", "store"), 1: ("store", "load"), 2: ("load", "store"), 3
 
 
 def check_stress(function: SassFunction) -> Check | None:
-    """Whether all patterns of a stressing function are in loops; None for a function that does not stress."""
+    """Check that all patterns of a stressing function are in loops; None if the function does not stress."""
     if not any(stress_pattern(instruction.literal or 0) is not None for instruction in function.instructions):
         return None
     there = stress_patterns(function)
@@ -33,26 +33,26 @@ def check_stress(function: SassFunction) -> Check | None:
 
 
 def check_harness(functions: Sequence[SassFunction], kernel: str, ways: Iterable[str]) -> tuple[Deviation, ...]:
-    """What is wrong with the stress of a whole harness.
+    """Check the stress of a whole harness.
 
-    `kernel` is what the names of its kernels begin with; each must call functions with the names `ways` in theirs, and
-    these the function with the loops.
+    The names of its kernels begin with `kernel`; each must call functions whose names contain the names `ways`, and
+    these must call a function with the loops.
     """
     checks = {function.name: check for function in functions if (check := check_stress(function)) is not None}
     if not checks:
-        return (Deviation(Finding.REMOVED, "no loop that stresses memory is in the binary"),)
+        return (Deviation(Finding.REMOVED, "the binary has no loop that stresses memory"),)
     deviations = [deviation for check in checks.values() for deviation in check.deviations]
-    calls = {function.name: _called(function) for function in functions}
+    calls = {function.name: _list_calls(function) for function in functions}
     kernels = [name for name in calls if name.startswith(kernel)]
     if not kernels:
-        deviations.append(Deviation(Finding.UNVERIFIABLE, f"there is no kernel {kernel} in the binary"))
+        deviations.append(Deviation(Finding.UNVERIFIABLE, f"the binary has no kernel {kernel}"))
     for name, way in ((name, way) for name in kernels for way in ways):
         if not any(way in called and calls.get(called, set()) & set(checks) for called in calls[name]):
             deviations.append(Deviation(Finding.REMOVED, f"{name} does not stress memory by way of {way}"))
     return tuple(deviations)
 
 
-def _called(function: SassFunction) -> set[str]:
+def _list_calls(function: SassFunction) -> set[str]:
     """The names of the functions that a function calls."""
     return {
         name
@@ -63,14 +63,14 @@ def _called(function: SassFunction) -> set[str]:
 
 
 def stress_patterns(function: SassFunction) -> frozenset[int]:
-    """The patterns whose two accesses stand in a loop, to one place each time."""
+    """The patterns whose two accesses are in a loop and access one place."""
     values = Values(Graph(function))
-    found = {_pattern(values, block) for block in _loop_blocks(values.graph)}
+    found = {_match_pattern(values, block) for block in _loop_blocks(values.graph)}
     return frozenset(pattern for pattern in found if pattern is not None)
 
 
 def _loop_blocks(graph: Graph) -> list[int]:
-    """Blocks that can run again after themselves."""
+    """The blocks that are in a loop."""
     found = []
     for block in range(len(graph.starts)):
         waiting, seen = list(graph.successors[block]), set()
@@ -85,18 +85,18 @@ def _loop_blocks(graph: Graph) -> list[int]:
     return found
 
 
-def _pattern(values: Values, block: int) -> int | None:
-    """The pattern that the accesses of a block are."""
+def _match_pattern(values: Values, block: int) -> int | None:
+    """The pattern of the accesses of a block; None if they have none."""
     touches = [
         index
         for index in range(values.graph.starts[block], values.graph.ends[block])
         if values.instructions[index].touch in (Touch.LOAD, Touch.STORE)
     ]
-    if len(touches) < 2 or len({_place(values, index) for index in touches}) != 1:
+    if len(touches) < 2 or len({_accessed_place(values, index) for index in touches}) != 1:
         return None
     kinds = [values.instructions[index].touch for index in touches]
     stores = [index for index in touches if values.instructions[index].touch is Touch.STORE]
-    marks = {values.nodes.node(values.stored(index)[0]) for index in stores}
+    marks = {values.nodes.node(values.stored_values(index)[0]) for index in stores}
     if not marks:
         return 3
     (mark, *others) = marks
@@ -106,6 +106,6 @@ def _pattern(values: Values, block: int) -> int | None:
     return pattern
 
 
-def _place(values: Values, index: int) -> tuple[object, ...]:
+def _accessed_place(values: Values, index: int) -> tuple[object, ...]:
     address = values.instructions[index].address
     return (index,) if address is None else (address.offset, *values.address(address, index))

@@ -1,4 +1,4 @@
-"""One thread of a test against one copy of it in the SASS: accesses, order, neighbours, fences, dependencies."""
+"""Checks one thread of a test against one copy of it in the SASS."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from optcheck.specification import ExpectedAccess
 
 
 class ThreadCheck:
-    """Whether the accesses are in order and alone, and all the rest."""
+    """Checks accesses, order, neighbours, fences and dependencies of one copy of a thread."""
 
     def __init__(self, thread: LinkedThread) -> None:
         self.thread = thread
 
     def deviations(self) -> list[Deviation]:
-        """All that is not as the test says; fences are looked at only where the accesses are right."""
+        """All deviations; fences are checked only if the accesses are right."""
         thread = self.thread
         found = list(AccessCheck(thread).deviations())
-        found += self._order()
-        found += [*self._conditions(), *self._neighbours()]
+        found += self._check_order()
+        found += [*self._check_conditions(), *self._check_neighbours()]
         complete = len(thread.links) == len(thread.specification.accesses) and not thread.specification.literals_only
         if complete and not found:
             found += FenceCheck(thread).deviations()
         found += DependencyCheck(thread).deviations()
         return found
 
-    def _order(self) -> Iterator[Deviation]:
+    def _check_order(self) -> Iterator[Deviation]:
         placed = [access for access in self.thread.specification.accesses if access.position in self.thread.links]
         for place, one in enumerate(placed):
             for other in placed[place + 1 :]:
@@ -44,8 +44,8 @@ class ThreadCheck:
                     why = f"accesses {one.position} and {other.position} are no longer on one path"
                     yield self.thread.deviation(Finding.UNVERIFIABLE, why, [first, second], [one.index, other.index])
 
-    def _conditions(self) -> Iterator[Deviation]:
-        """An access that always happens must not depend on more than the others do."""
+    def _check_conditions(self) -> Iterator[Deviation]:
+        """Unconditional accesses must all run under the same condition."""
         guards: dict[tuple[int, bool] | None, ExpectedAccess] = {}
         for expected in self.thread.specification.accesses:
             link = self.thread.links.get(expected.position)
@@ -68,7 +68,7 @@ class ThreadCheck:
                 [one.index for one in accesses],
             )
 
-    def _neighbours(self) -> Iterator[Deviation]:
+    def _check_neighbours(self) -> Iterator[Deviation]:
         linked = {link.index for link in self.thread.links.values()}
         anchors = {anchor.index for anchor in self.thread.cluster}
         region = self.thread.region
@@ -79,22 +79,22 @@ class ThreadCheck:
                 instruction.touch is not None
                 and index not in linked
                 and index not in anchors
-                and not self.thread.excluded(index)
+                and not self.thread.is_excluded(index)
             ):
                 foreign.append(index)
             if instruction.opcode in ("CALL", "CAL", "JCAL"):
                 yield self.thread.deviation(
                     Finding.UNVERIFIABLE, "a function is called among the accesses", [index], []
                 )
-        foreign += self._repeated(set(region), linked)
+        foreign += self._find_repetitions(set(region), linked)
         if foreign:
-            why = "accesses that are not of the test stand among its own"
+            why = "other accesses are among those of the test"
             yield self.thread.deviation(
                 Finding.CHANGED, why, foreign, [access.index for access in self.thread.specification.accesses]
             )
 
-    def _repeated(self, region: set[int], linked: set[int]) -> list[int]:
-        """Accesses before the first one that do the same to the same place."""
+    def _find_repetitions(self, region: set[int], linked: set[int]) -> list[int]:
+        """Accesses before the first one that repeat an access of the test."""
         if not linked:
             return []
         first = min(linked)
@@ -106,10 +106,10 @@ class ThreadCheck:
         ]
         if not earlier:
             return []
-        same = {self._touched(index) for index in linked}
-        return [index for index in earlier if self._touched(index) in same]
+        same = {self._access_key(index) for index in linked}
+        return [index for index in earlier if self._access_key(index) in same]
 
-    def _touched(self, index: int) -> tuple[object, ...]:
+    def _access_key(self, index: int) -> tuple[object, ...]:
         instruction = self.thread.instructions[index]
         address = instruction.address
         if address is None:

@@ -1,4 +1,4 @@
-"""Values, each made once: a value is a small number; equal values have equal numbers.
+"""Numbers for values: equal values have equal numbers.
 
 Sums are kept in a normal form, so that `(a + b) + 5` and `a + (b + 5)` are one value.
 """
@@ -9,11 +9,11 @@ from typing import Any
 
 from optcheck.sass import WORD
 
-Node = tuple[Any, ...]  # its kind first, then what makes it
+Node = tuple[Any, ...]  # its kind, then its components
 
 
 class ValueNodes:
-    """How each value is made, by its number; `choices` are what a value at a join may be."""
+    """The node of each value, by number; `choices` are the possible values at a join of paths."""
 
     def __init__(self) -> None:
         self.all: list[Node] = []
@@ -22,11 +22,11 @@ class ValueNodes:
         self.zero = self.number(("number", 0))
 
     def node(self, value: int) -> Node:
-        """The kind of a value, and what makes it."""
+        """The node of a value: its kind and components."""
         return self.all[value]
 
     def number(self, node: Node) -> int:
-        """The value that is made so."""
+        """The number of a node."""
         number = self.numbers.get(node)
         if number is None:
             number = self.numbers[node] = len(self.all)
@@ -70,7 +70,7 @@ class ValueNodes:
         return int(node[1]) if node[0] == "number" else 0
 
     def alternatives(self, value: int) -> set[int]:
-        """The values one of which this one is, at joins and under predicates."""
+        """The possible values of this one, at joins and under predicates."""
         found: set[int] = set()
         seen: set[int] = set()
         waiting = [value]
@@ -89,11 +89,11 @@ class ValueNodes:
         return found
 
     def origins(self, *values: int) -> frozenset[int]:
-        """The memory instructions whose results the values are made from."""
+        """The memory instructions from whose results the values are computed."""
         return frozenset(self.all[value][1] for value in self.parts(*values) if self.all[value][0] == "loaded")
 
     def parts(self, *values: int) -> set[int]:
-        """All values that the given ones are made from, themselves included."""
+        """All values from which the given ones are computed, and these themselves."""
         seen: set[int] = set()
         waiting = list(values)
         while waiting:
@@ -106,9 +106,7 @@ class ValueNodes:
     def _children(self, value: int) -> tuple[int, ...]:
         node = self.all[value]
         match node[0]:
-            case "operation":
-                return tuple(node[3])
-            case "effect":
+            case "operation" | "effect":
                 return tuple(node[3])
             case "sum":
                 return tuple(atom for atom, _ in node[2])

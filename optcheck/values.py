@@ -1,7 +1,7 @@
-"""Value numbering: which registers hold the same value, found backwards from where a value is wanted.
+"""Value numbering: finds registers with the same value, backwards from where a value is used.
 
-Copies are looked through, predicated writes are choices between two values, and where paths of the program join, a
-value is the choice of what each path brings.
+A copy has the value of its source, a predicated write is a choice between two values, and where paths of the program
+join, a value is a choice of the values of all paths.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from optcheck.sass import (
 )
 from optcheck.value_nodes import ValueNodes
 
-DEEPEST = 150  # operations on the way to a value; what lies deeper is taken for a value of its own
+DEEPEST = 150  # most nested operations of a value; deeper ones get a new value
 EFFECTS = frozenset(
     {"S2R", "CS2R", "VOTE", "VOTEU", "SHFL", "MATCH", "REDUX", "CREDUX", "ELECT", "B2R", "QSPC", "ATOMS"}
 )
 
 
 class Values:
+    """The values of registers, operands and stores of one function, computed when asked for."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.instructions = graph.function.instructions
@@ -46,7 +48,7 @@ class Values:
         self._at_start: dict[tuple[int, str], int] = {}
         self._depth = self._nesting = 0
 
-    # What the checks ask.
+    # Values, for the checks.
 
     def register(self, name: str, index: int, guard: PredicateOperand | None = None) -> int:
         """The value of a register or predicate just before the instruction `index`, which runs under `guard`."""
@@ -62,9 +64,11 @@ class Values:
         key = (index, name)
         known = self._results.get(key)
         if known is None:
-            self._results[key] = self.nodes.number(("unknown", index, name))  # met again: through a loop
+            self._results[key] = self.nodes.number(("unknown", index, name))  # found again through a loop
             self._depth += 1
-            known = self.nodes.number(("deep", index, name)) if self._depth > DEEPEST else self._computed(index, name)
+            known = (
+                self.nodes.number(("deep", index, name)) if self._depth > DEEPEST else self._compute_result(index, name)
+            )
             self._depth -= 1
             self._results[key] = known
         return known
@@ -149,7 +153,7 @@ class Values:
         return self._before_block(name, block, guard, use)
 
     def _agree(self, one: PredicateOperand, at: int, other: PredicateOperand | None, use: int) -> bool | None:
-        """Whether a write under `one` counts for a use under `other`; None if that depends."""
+        """Whether a write under `one` always reaches a use under `other`, or never; None if neither."""
         if other is None or self.register(one.name, at) != self.register(other.name, use):
             return None
         return one.negated == other.negated
@@ -173,10 +177,10 @@ class Values:
             if guard is None:
                 self._at_start[key] = known
             return known
-        return self._joined(name, block, previous)
+        return self._join_paths(name, block, previous)
 
     def _only_writer(self, name: str, block: int) -> int | None:
-        """The one instruction whose value arrives at a block, -1 if none does; None if it takes a look at the paths."""
+        """The only instruction whose value reaches a block, -1 if there is none; None if the paths decide."""
         reached = self.graph.reached_from[block]
         block_of = self.graph.block_of
         arriving = -1
@@ -190,7 +194,7 @@ class Values:
         alone = self.instructions[arriving].guard is None and self.graph.dominates(block_of[arriving], block)
         return arriving if alone else None
 
-    def _joined(self, name: str, block: int, previous: list[int]) -> int:
+    def _join_paths(self, name: str, block: int, previous: list[int]) -> int:
         key = (block, name)
         known = self._at_start.get(key)
         if known is not None:
@@ -212,7 +216,7 @@ class Values:
 
     # What an instruction computes.
 
-    def _computed(self, index: int, name: str) -> int:
+    def _compute_result(self, index: int, name: str) -> int:
         instruction = self.instructions[index]
         word = instruction.writes[name]
         if instruction.touch is not None:
@@ -220,14 +224,14 @@ class Values:
         if instruction.packed_halves is not None:
             return self.nodes.number(("number", instruction.packed_halves))
         if instruction.opcode in ("SEL", "USEL", "FSEL") and isinstance(instruction.operands[-1], PredicateOperand):
-            return self._selected(instruction, index)
+            return self._select(instruction, index)
         if name[0] != "P" and name[:2] != "UP":
-            simple = self._copy(instruction, index, word)
+            simple = self._copied_value(instruction, index, word)
             if simple is None:
-                simple = self._addition(instruction, index, word)
+                simple = self._sum_value(instruction, index, word)
             if simple is not None:
                 return simple
-        children = tuple(self._sources(instruction, index))
+        children = tuple(self._source_values(instruction, index))
         if instruction.opcode in EFFECTS:
             return self.nodes.number(("effect", index, name, children))
         position = word if name[0] not in "PU" else self._result_position(instruction, name)
@@ -235,7 +239,7 @@ class Values:
             ("operation", ".".join((instruction.opcode, *instruction.modifiers)), position, children)
         )
 
-    def _selected(self, instruction: SassInstruction, index: int) -> int:
+    def _select(self, instruction: SassInstruction, index: int) -> int:
         """`SEL R0, R1, R2, P0`: R1 where P0 holds, else R2."""
         one, other = (self.operand(operand, index) for operand in instruction.operands[1:3])
         predicate = instruction.operands[3]
@@ -245,13 +249,13 @@ class Values:
         return one if one == other else self.nodes.number(("choice", self.register(predicate.name, index), one, other))
 
     def _result_position(self, instruction: SassInstruction, name: str) -> int:
-        """Results that are predicates are told apart by their place; uniform registers by their word."""
+        """The index of a result: of predicates by operand, of uniform registers by word."""
         for place, operand in enumerate(instruction.operands):
             if isinstance(operand, PredicateOperand) and operand.name == name:
                 return -1 - place
         return instruction.writes[name]
 
-    def _copy(self, instruction: SassInstruction, index: int, word: int) -> int | None:
+    def _copied_value(self, instruction: SassInstruction, index: int, word: int) -> int | None:
         opcode, operands = instruction.opcode, instruction.operands
         if opcode in MOVES and len(operands) >= 2 and not isinstance(operands[1], (NameOperand, PredicateOperand)):
             return self.operand(operands[1], index, word)
@@ -263,7 +267,7 @@ class Values:
             return self.nodes.zero
         return None
 
-    def _addition(self, instruction: SassInstruction, index: int, word: int) -> int | None:
+    def _sum_value(self, instruction: SassInstruction, index: int, word: int) -> int | None:
         opcode, operands = instruction.opcode, instruction.sources
         if "X" in instruction.modifiers or (word and "64" in instruction.modifiers):
             return None
@@ -279,7 +283,7 @@ class Values:
             return None
         return self.nodes.sum(tuple((self.operand(term, index), 1) for term in terms))
 
-    def _sources(self, instruction: SassInstruction, index: int) -> list[int]:
+    def _source_values(self, instruction: SassInstruction, index: int) -> list[int]:
         found = []
         sources = instruction.sources
         all_wide = "64" in instruction.modifiers or instruction.opcode in PAIRS
@@ -292,15 +296,15 @@ class Values:
 
     @cached_property
     def writes_memory(self) -> list[int]:
-        """The instructions that put a value where others see it."""
+        """The instructions that store a value in memory that other threads can read."""
         return [
             index
             for index, instruction in enumerate(self.instructions)
             if instruction.touch is not None and instruction.data and instruction.space != "local"
         ]
 
-    def stored(self, index: int) -> tuple[int, ...]:
-        """The values that an instruction puts into memory, a value a word."""
+    def stored_values(self, index: int) -> tuple[int, ...]:
+        """The values that an instruction stores, one per word."""
         known = self._stored.get(index)
         if known is None:
             instruction = self.instructions[index]
@@ -309,7 +313,7 @@ class Values:
         return known
 
     def from_literals(self, index: int) -> bool:
-        """Whether the register that an instruction stores is somewhere written with a literal in it."""
+        """Whether some instruction with a literal writes the register that this instruction stores."""
         data = self.instructions[index].data[0]
         if not isinstance(data, RegisterOperand):
             return False

@@ -329,7 +329,7 @@ class _Writer:
         self._add("@unspecified bra specified_%=;")
         self._add("specify_%=:")
         for number, (copy, literal) in enumerate(self.copies):
-            self._add(f"add.s32 specified,{copy},{literal.encoded():#010x};")
+            self._add(f"add.s32 specified,{copy},{literal.encode():#010x};")
             offset = f"+{4 * number}" if number else ""
             self._add(f"st.volatile.global.b32 [{place}{offset}],specified;")
         self._add(f"ld.volatile.global.b32 specified,[{place}];")

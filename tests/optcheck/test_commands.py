@@ -71,7 +71,7 @@ def test_a_listing_with_its_test_is_checked_for_fences(
     test.write_text(STORES)
     assert gpudiy(["optcheck", "--text", str(listing)]) == 0
     assert gpudiy(["optcheck", "--text", str(listing), "--test", str(test)]) == 1
-    assert "there must be MEMBAR.SC.GPU, CCTL.IVALL, and there is MEMBAR.SC.CTA" in capsys.readouterr().out
+    assert "expected MEMBAR.SC.GPU, CCTL.IVALL, found MEMBAR.SC.CTA" in capsys.readouterr().out
 
 
 def test_bad_input(tmp_path: Path, cubin: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,9 +103,9 @@ def test_the_oldest_listings() -> None:
     ("line", "message", "column"),
     [
         ("        /*0010*/                   HELLO R1, R2 ;", "unknown opcode 'HELLO'", 36),
-        ("        /*0010*/                   MOV R1, ?? ;", "this is no SASS instruction", 42),
-        ("the quick brown fox", "this is no SASS instruction", 1),
-        ("        /*0010*/                   LDG.E R1, [R2 ;", "this is no SASS instruction", 44),
+        ("        /*0010*/                   MOV R1, ?? ;", "this is not a SASS instruction", 42),
+        ("the quick brown fox", "this is not a SASS instruction", 1),
+        ("        /*0010*/                   LDG.E R1, [R2 ;", "this is not a SASS instruction", 44),
     ],
 )
 def test_lines_that_cannot_be_read(line: str, message: str, column: int) -> None:

@@ -11,7 +11,7 @@ from gpudiy.harness.thread_ptx import InputKind, Unrealisable, thread_ptx
 from gpudiy.litmus import read_test
 from gpudiy.litmus.instruction_text import instruction_text
 from optcheck.finding import Finding
-from optcheck.literal import TYPE_NAMES, Literal, decoded, stress_literal, stress_pattern
+from optcheck.literal import TYPE_NAMES, Literal, decode_literal, stress_literal, stress_pattern
 from optcheck.specification import Dependency, DependencyKind, specify
 
 HEAD = "GPU_PTX some\n{ }\n"
@@ -40,21 +40,21 @@ exists (0:r0=1 /\\ 0:r1=0 /\\ 0:r2=0 /\\ 0:r5=1)
 
 def test_the_literals_of_the_thesis() -> None:
     found = [Literal(0, TYPE_NAMES.index(name), position) for position, name in enumerate(("st.wb", "ld.ca", "st.wb"))]
-    assert [literal.encoded() for literal in found] == [0x07F3A000, 0x07F3A011, 0x07F3A002]
+    assert [literal.encode() for literal in found] == [0x07F3A000, 0x07F3A011, 0x07F3A002]
 
 
 @given(st.integers(0, 7), st.integers(0, 63), st.integers(0, 15))
 def test_literals_come_back(thread: int, type: int, position: int) -> None:
     literal = Literal(thread, type, position)
-    assert decoded(literal.encoded()) == literal
-    assert stress_pattern(literal.encoded()) is None
+    assert decode_literal(literal.encode()) == literal
+    assert stress_pattern(literal.encode()) is None
 
 
 @given(st.integers(0, (1 << 32) - 1))
 def test_other_numbers_are_no_literals(value: int) -> None:
-    found = decoded(value)
+    found = decode_literal(value)
     assert (found is None) == (value >> 12 not in (0x07F3A, 0x07F3C))
-    assert decoded(stress_literal(value % 4)) is None and stress_pattern(stress_literal(value % 4)) == value % 4
+    assert decode_literal(stress_literal(value % 4)) is None and stress_pattern(stress_literal(value % 4)) == value % 4
 
 
 def test_dependencies_are_found() -> None:
@@ -103,4 +103,4 @@ def test_what_no_gpu_has() -> None:
 def test_what_a_literal_cannot_hold() -> None:
     rows = "".join(f" ld.s32 r{number},[x] ;\n" for number in range(17))
     test = read_test(f"{HEAD} P0 ;\n{rows}{TAIL}x: global\nexists (0:r0=1)")
-    assert "17 accesses, a literal counts 16" in specify(test).problem
+    assert "17 accesses; literals can name 16" in specify(test).problem
