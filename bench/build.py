@@ -88,7 +88,7 @@ def whole_build(found: list[str], folder: Path) -> tuple[float, float]:
     alone = WORKERS * of_processors
     print(f"build, {WORKERS} workers: {len(outcomes):,} tests in {wall:,.0f} s, {rate:,.0f}/s on the wall")
     print(f"  {1000 / of_processors:.1f} ms of CPU a test: {alone:,.0f}/s on {WORKERS} cores of its own", end=" ")
-    print(f"({alone / TARGET:.2f} of the {TARGET}/s wanted)")
+    print(f"({alone / TARGET:.2f} of the {TARGET}/s target)")
     print(f"  {listed}; again from the cache: {again:.2f} s")
     return rate, of_processors
 
@@ -109,7 +109,7 @@ def optcheck(folder: Path) -> None:
     count = sum(len(tests) for named in found_tests for tests in named.values())
     rate = count / cpu
     print(f"optcheck, one core: {count:,} tests in {functions:,} functions, {functions / cpu:,.0f} functions/s")
-    print(f"  {rate:,.0f} tests/s ({rate / TARGET_OF_OPTCHECK:.2f} of the {TARGET_OF_OPTCHECK} wanted)")
+    print(f"  {rate:,.0f} tests/s ({rate / TARGET_OF_OPTCHECK:.2f} of the {TARGET_OF_OPTCHECK} target)")
 
 
 def baselines(tests: list[Test], rates: tuple[float, float]) -> None:

@@ -1,4 +1,4 @@
-"""How long it takes to ask everything of all locks of the library, under two models on two cores.
+"""How long it takes to check all locks of the library, under two models on two cores.
 
 The baseline, in the same run, is what it takes when nothing is shared: every setting of a sample of locks decided by
 itself.

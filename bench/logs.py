@@ -1,6 +1,6 @@
 """How fast logs are read and compared: CPU seconds, each with its ratio to a named baseline in the same run.
 
-The logs: two of 10,000 tests with 35 outcomes each, as litmus7 prints them, 16 MB a log. The baseline is a reader a
+The logs: two of 10,000 tests with 35 outcomes each, as litmus7 prints them, 16 MB per log. The baseline is a reader a
 person would write first: line by line, a dict a test, a dict of outcomes in it; and a comparison of the two dicts.
 Then the same logs from Parquet, how memory grows with the log, and a million records from Parquet.
 

@@ -1,7 +1,7 @@
 """How fast tests run, end to end: launches with reset and reduction, through the worker process, as `gpudiy run` does.
 
-Baselines: the same test one instance a launch, in the same run; and native litmus7 at its best settings, as measured on
-two cores like these: 6 million iterations a second, 15 to 20 % of them weak.
+Baselines: the same test with one instance per launch, in the same run; and native litmus7 at its best settings, as
+measured on two cores like these: 6 million iterations per second, 15 to 20 % of them weak.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast the simulated device runs tests, against the 1 million iterations of SB a second that are asked of it."""
+"""How fast the simulated device runs tests, against the target of 1 million iterations of SB per second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the compiler does to whole families, as a table: family by architecture, and how many tests got which verdict.
+"""What the compiler does to whole families: a table of findings by family and architecture.
 
     python bench/verdicts.py [ARCH,ARCH...]
 
