@@ -18,9 +18,10 @@ from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.litmus import Test, read_test
 from gpudiy.models import library
 from gpudiy.models.cat_compile import compile_cat
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.model import CompiledCheck, Model, Stage, stage_function
-from gpudiy.models.verdict import Engine, decide, outcomes
+from gpudiy.models.verdict import decide, outcomes
 
 HERD = {"tso": (893, 173), "ptx-asplos15": (1225, 170)}  # verdict only, all outcomes
 EDGES = "Pod** MembarSysd** Rfe Fre Coe"

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gpudiy.logs.tables.kinds import table
     from gpudiy.logs.tables.table import Tables
     from gpudiy.logs.writing import write_log
-    from gpudiy.models.search import Execution
+    from gpudiy.models.execution import Execution
     from gpudiy.models.verdict import Verdict
     from gpudiy.models.verdict_frame import model
 
@@ -59,7 +59,7 @@ _MODULES = {
     "logs.tables.kinds": ("table",),
     "logs.tables.table": ("Tables",),
     "logs.writing": ("write_log",),
-    "models.search": ("Execution",),
+    "models.execution": ("Execution",),
     "models.verdict": ("Verdict",),
     "models.verdict_frame": ("model",),
 }

@@ -60,8 +60,8 @@ def run(arguments: Namespace) -> int:
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
     from gpudiy.models.expectation import Expectations
+    from gpudiy.models.exploration import Engine
     from gpudiy.models.library import list_model_names, load_model
-    from gpudiy.models.verdict import Engine
 
     names = list_model_names(arguments.models)
     for name in names:

@@ -8,7 +8,7 @@ apart: composition and closure cost n multiplications, whatever the number of pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 
@@ -77,6 +77,19 @@ class Algebra:
                 relation |= ((relation >> pivot) & column) * targets
         return relation
 
+    def relates(self, relation: int, one: int, other: int) -> bool:
+        """Whether a pair is in a relation."""
+        return bool(relation >> (one * self.size + other) & 1)
+
+    def add_ordered(self, order: int, one: int, other: int) -> int:
+        """A transitive relation with one more pair, and all that follows from it."""
+        size = self.size
+        if order >> (one * size + other) & 1:
+            return order
+        before = (order >> one) & self.column | 1 << (one * size)
+        after = (order >> (other * size)) & self.row | 1 << other
+        return order | before * after
+
     def inverse(self, relation: int) -> int:
         size, row = self.size, self.row
         total = 0
@@ -102,6 +115,16 @@ class Algebra:
 
     def acyclic(self, relation: int) -> bool:
         return not self.closure(relation) & self.identity
+
+    def orientations(self, pairs: Sequence[tuple[int, int]], order: int = 0) -> Iterator[int]:
+        """All ways to order every pair one way or the other without a cycle, added to an order."""
+        if not pairs:
+            yield order
+            return
+        (one, other), *left = pairs
+        for pair in (self.pair(one, other), self.pair(other, one)):
+            if self.acyclic(order | pair):
+                yield from self.orientations(left, order | pair)
 
     def cycle(self, relation: int) -> list[int]:
         """A shortest cycle of the relation, as events; empty if there is none."""

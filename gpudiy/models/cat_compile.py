@@ -24,7 +24,7 @@ from gpudiy.models.cat_tree import (
 )
 from gpudiy.models.chips import ChipRange, read_chips
 from gpudiy.models.event_sets import SETS
-from gpudiy.models.model import CompiledCheck, FixedPoint, Model, Operand, Operation, Stage, stage_function
+from gpudiy.models.model import CompiledCheck, FixedPoint, Model, Operand, Operation, Stage
 from gpudiy.models.skeleton import RELATIONS
 
 DYNAMIC = {"rf": Stage.READS, "syncbar": Stage.READS, "co": Stage.COHERENCE}
@@ -51,7 +51,6 @@ class _Compiler:
         self.statements(self.file)
         if not self.model.checks:
             raise self.file.source.error("a model needs at least one check", len(self.file.source.text.rstrip()))
-        self.model.stages = [stage_function(self.model.steps, stage) for stage in Stage]
         flags = [check for check in self.model.checks if check.flagged and check.stage is Stage.EVENTS]
         self.model.unsupported = [flag for flag in flags if flag.name.startswith(UNSUPPORTED)]
         self.model.outside = [flag for flag in flags if flag.name.startswith(OUTSIDE)]

@@ -60,6 +60,24 @@ class Circuit:
             self.clauses += [[gate, -literal] for literal in found]
         return gate
 
+    def implied(self, ways: Iterable[tuple[int, ...]]) -> int:
+        """A literal that is true where all literals of one of the ways are, and perhaps elsewhere."""
+        left = []
+        for way in ways:
+            if FALSE in way:
+                continue
+            way = tuple(literal for literal in way if literal != TRUE)
+            if not way:
+                return TRUE
+            left.append(way)
+        if not left:
+            return FALSE
+        if len(left) == 1 and len(left[0]) == 1:
+            return left[0][0]
+        gate = self.variable()
+        self.clauses += [[*(-literal for literal in way), gate] for way in left]
+        return gate
+
     def all(self, literals: Iterable[int]) -> int:
         return -self.any(-literal for literal in literals)
 

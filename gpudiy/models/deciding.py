@@ -9,10 +9,11 @@ from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.sources import load_tests
 from gpudiy.litmus.test import Test
+from gpudiy.models.execution import Execution
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import ModelSource, load_model, load_models
 from gpudiy.models.model import Model
-from gpudiy.models.search import Execution
-from gpudiy.models.verdict import Answer, Engine, Verdict, decide
+from gpudiy.models.verdict import Answer, Verdict, decide
 from gpudiy.models.verdict_row import VerdictRow, verdict_row
 from gpudiy.processes import map_in_processes
 

@@ -8,6 +8,8 @@ from enum import StrEnum
 from gpudiy.litmus.condition import Value
 from gpudiy.litmus.instruction import Instruction
 
+Pairs = tuple[tuple[int, int], ...]
+
 
 class EventKind(StrEnum):
     """What an event does; the value is the name of its set in models."""
@@ -39,3 +41,17 @@ class Event:
     @property
     def initial(self) -> bool:
         return self.instruction is None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One run of a thread: its events in program order; dependencies and rmw pairs as positions among them.
+
+    The events have no values yet.
+    """
+
+    events: tuple[Event, ...]
+    address: Pairs
+    data: Pairs
+    control: Pairs
+    rmw: Pairs

@@ -10,8 +10,8 @@ from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.traits import drawn_words
 from gpudiy.models.algebra import Algebra
 from gpudiy.models.event import Event, EventKind
+from gpudiy.models.execution import Execution
 from gpudiy.models.explanation import Explanation, basic_relations
-from gpudiy.models.search import Execution
 from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.pictures.picture import Arrow, Node, Picture
 from gpudiy.pictures.svg import to_svg
@@ -66,9 +66,9 @@ def picture_of(
 ) -> Picture:
     """The picture of an execution of `skeleton`; relations are ints of its algebra.
 
-    `events` are the events with the values of this execution, if the skeleton was made from another run of the same
-    shape. `highlight` is a cycle of events, each related to the next and the last to the first; `steps`, if given,
-    names the relation of each step. A step that no arrow shows gets one.
+    `events` are the events with the values of this execution, which a skeleton does not know. `highlight` is a cycle
+    of events, each related to the next and the last to the first; `steps`, if given, names the relation of each step.
+    A step that no arrow shows gets one.
     """
     shown = skeleton.events if events is None else events
     if len(shown) != len(skeleton.events):

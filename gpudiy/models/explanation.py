@@ -9,9 +9,9 @@ from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.models.event import Event, EventKind
+from gpudiy.models.execution import Execution
+from gpudiy.models.exploration import Engine, Exploration
 from gpudiy.models.model import CompiledCheck, Model, Operation
-from gpudiy.models.sat import sat_executions
-from gpudiy.models.search import Execution, Search
 from gpudiy.models.skeleton import EventSkeleton
 from gpudiy.models.verdict import Verdict, target_of
 
@@ -48,11 +48,11 @@ def explain(verdict: Verdict, unroll: int = 2, deadline: float | None = None) ->
     """
     if not verdict.forbidden:
         return Explanation(verdict, execution=verdict.execution)
-    search = Search(verdict.test, verdict.model, unroll, deadline)
+    exploration = Exploration(verdict.test, verdict.model, unroll, deadline)
     names = list(dict.fromkeys(check.name for check in verdict.model.checks if not check.flagged))
     for count in range(1, len(names) + 1):
         for without in combinations(names, count):
-            execution = next(sat_executions(search, target_of(verdict.test), frozenset(without)), None)
+            execution = next(exploration.executions(target_of(verdict.test), Engine.SAT, frozenset(without)), None)
             if execution is not None:
                 return Explanation(verdict, without, execution, _objection(verdict.model, execution, without[0]))
     return Explanation(verdict)

@@ -15,8 +15,9 @@ from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, MemoryInstruction, Store
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test, Thread
+from gpudiy.models.exploration import Engine
 from gpudiy.models.model import Model
-from gpudiy.models.verdict import Engine, Undecided, decide
+from gpudiy.models.verdict import Undecided, decide
 
 TRIES = 24
 SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)

@@ -7,13 +7,17 @@ is given up at the first stage that forbids it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpudiy.models.algebra import Algebra
 from gpudiy.models.chips import ALL_CHIPS, ChipRange
+
+if TYPE_CHECKING:
+    from gpudiy.models.search_plan import SearchPlan
 
 Slots = list[int]
 StageFunction = Callable[[Algebra, Slots], str | None]
@@ -87,7 +91,7 @@ class CompiledCheck:
     stage: Stage
 
 
-@dataclass(slots=True)
+@dataclass
 class Model:
     """A model ready to judge executions."""
 
@@ -99,7 +103,6 @@ class Model:
     named: dict[str, Operand] = field(default_factory=dict)  # what the file defines, for pictures and explanations
     partial_co: bool = False
     orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
-    stages: list[StageFunction] = field(default_factory=list)
     unsupported: list[CompiledCheck] = field(default_factory=list)  # flags: what the model gives no meaning
     outside: list[CompiledCheck] = field(default_factory=list)  # flags: what the model was not made for
     chips: ChipRange = ALL_CHIPS
@@ -112,6 +115,28 @@ class Model:
 
         return compiled_model, (self.text, self.path, self.name)
 
+    @cached_property
+    def stages(self) -> list[StageFunction]:
+        """All that the file computes and checks, stage by stage."""
+        return [stage_function(self.steps, stage) for stage in Stage]
+
+    @cached_property
+    def plan(self) -> SearchPlan:
+        """What a search under this model goes by."""
+        from gpudiy.models.search_plan import make_plan  # it needs the class itself
+
+        return make_plan(self)
+
+    def evaluate(self, a: Algebra, slots: Slots) -> None:
+        """Fill all slots from those of the inputs and orders, whatever the checks say."""
+        for function in self._values:
+            function(a, slots)
+
+    @cached_property
+    def _values(self) -> list[StageFunction]:
+        steps = [step for step in self.steps if not isinstance(step, CompiledCheck)]
+        return [stage_function(steps, stage) for stage in Stage]
+
     @property
     def about(self) -> str:
         """What the model is and which chips it speaks for, in a few words."""
@@ -122,7 +147,7 @@ class Model:
         return [step for step in self.steps if isinstance(step, CompiledCheck)]
 
 
-def stage_function(steps: list[Operation | FixedPoint | CompiledCheck], stage: Stage) -> StageFunction:
+def stage_function(steps: Sequence[Operation | FixedPoint | CompiledCheck], stage: Stage) -> StageFunction:
     """The Python function of one stage: it fills slots and returns the name of the first check that fails."""
     lines = []
     for step in steps:

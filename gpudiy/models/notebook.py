@@ -8,8 +8,8 @@ from html import escape
 from gpudiy.litmus.notebook import pre_html
 from gpudiy.models.execution_picture import draw_explanation
 from gpudiy.models.explanation import Explanation, explain
+from gpudiy.models.problems import OutOfTime
 from gpudiy.models.report import explanation_text
-from gpudiy.models.search import OutOfTime
 from gpudiy.models.verdict import Verdict
 
 PATIENCE = 10.0  # seconds for the explanation of a forbidden outcome: a notebook must not hang to show a value

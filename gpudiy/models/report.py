@@ -12,8 +12,8 @@ from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import Outcome, final_state, outcome_text
 from gpudiy.litmus.test import Test
+from gpudiy.models.execution import Execution
 from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text
-from gpudiy.models.search import Execution
 
 KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
 

@@ -1,284 +1,382 @@
-"""Deciding by search: runs of threads, reads-from, orders and coherence, given up as early as a check fails."""
+"""Deciding by search: reads-from read by read, then orders and coherence pair by pair.
+
+What a read returns follows from what it reads from. Whatever is chosen is checked as soon as something can be said
+about it: what paths, filter and target ask of values when the values are known, and the checks of the model that can
+only fail more often when more is chosen (see `search_plan`) wherever much is still open.
+"""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from itertools import product
-from math import prod
 
-from gpudiy.litmus.condition import And, Expression, FinalRegister, FinalVariable, Observable, Value, holds, observables
-from gpudiy.litmus.memory_types import shown_memory, with_shown_constants
-from gpudiy.litmus.outcome import Outcome, outcome_text
-from gpudiy.litmus.test import Test
-from gpudiy.models.choices import CoherenceOrders, Orientations, coherence_orders
-from gpudiy.models.domain import PossibleValues
-from gpudiy.models.event import Event
+from gpudiy.litmus.condition import FinalRegister, Value
+from gpudiy.litmus.outcome import FinalState, Outcome
+from gpudiy.models.combination import Placed, Prepared, Requirement
+from gpudiy.models.execution import Chosen
 from gpudiy.models.model import Model, Slots, Stage
-from gpudiy.models.skeleton import EventSkeleton
-from gpudiy.models.support import check_supported
-from gpudiy.models.trace import ThreadRunner, Trace
+from gpudiy.models.possible import Domain
+from gpudiy.models.problems import Undecidable
+from gpudiy.models.question import StateQuestion
+
+OPEN = 4  # ways to go on, from which on it pays to look at the checks before all is chosen
+FAR_OPEN = 16  # ways to read, from which on it pays to find out what a read says about coherence
+UNORDERED = 3  # pairs of writes, from which on it pays to look at the checks before all are ordered
+
+Found = tuple[FinalState, Chosen]
 
 
-class OutOfTime(Exception):
-    """The time limit passed before the answer was certain."""
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """An execution of a test: its events with their values, what was chosen, and all that the model made of it."""
-
-    skeleton: EventSkeleton
-    events: tuple[Event, ...]
-    rf: int
-    co: int
-    slots: tuple[int, ...]
-    outcome: Outcome
-
-    def __repr__(self) -> str:
-        test = self.skeleton.test
-        return f"<Execution of {test.name}: {len(self.events)} events, {outcome_text(test, self.outcome).rstrip(';')}>"
-
-    def _repr_svg_(self) -> str:
-        """What a notebook shows."""
-        from gpudiy.models.execution_picture import draw_execution  # it needs the class itself
-
-        return draw_execution(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A skeleton, what depends on its events alone, and what there is to choose."""
-
-    skeleton: EventSkeleton
-    slots: Slots
-    reads: list[tuple[int, list[int]]]  # every read with the writes of its location
-    releases: list[list[int]]  # for every barrier that waits, what may release it
-    orders: list[Orientations]
-    coherences: CoherenceOrders
+class Expensive(Exception):
+    """A search took more checks than it may take without finding anything."""
 
 
 class Search:
-    """All executions of one test under one model."""
+    """The search for executions of one combination of paths.
 
-    def __init__(self, test: Test, model: Model, unroll: int = 2, deadline: float | None = None) -> None:
-        self.test = test
+    `seen` are outcomes that need not be found again. After `budget` checks that led to nothing, if there is one,
+    `Expensive` is raised. `readers` are pairs of interchangeable threads that only read: what the first reads from is
+    not after what the second reads from.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        prepared: Prepared,
+        question: StateQuestion,
+        seen: set[Outcome],
+        domain: Callable[[], Domain],
+        check_time: Callable[[], None],
+        budget: int | None = None,
+        readers: list[tuple[int, int]] | None = None,
+    ) -> None:
         self.model = model
-        self.deadline = deadline
-        self.observed = test.observed
-        self.filter = None if test.filter is None else with_shown_constants(test, test.filter)
-        self.memory = [term for term in self.observed if isinstance(term, FinalVariable)]
-        self.finals = [term for term in self.observed if isinstance(term, FinalRegister)]
-        self.runners = [ThreadRunner(test, number, unroll) for number in range(len(test.threads))]
-        self.outside = False  # whether an event is one that the model was not made for
-        self.traces = self._traces()
-        self._prepared: dict[tuple[int, ...], Prepared | None] = {}
-        self._choices: tuple[Expression | None, list[list[tuple[int, Trace]]]] | None = None
+        self.plan = model.plan
+        self.prepared = prepared
+        self.question = question
+        self.seen = seen
+        self.domain = domain
+        self.check_time = check_time
+        self.budget = budget
+        self.checks = 0
+        self.algebra = prepared.algebra
+        combination = self.combination = prepared.combination
+        self.values = combination.values
+        self.finals = {term: question.final(combination, term) for term in question.registers}
+        self.rf = 0
+        self.source: dict[int, int] = {}  # what each read reads from
+        self.co = prepared.co  # the pairs that coherence certainly has, with this reads-from
+        self.requirements_of: dict[int, list[Requirement]] = {}
+        for requirement in combination.requirements:
+            for read in requirement.reads:
+                self.requirements_of.setdefault(read, []).append(requirement)
+        self.dependents: dict[int, list[int]] = {}  # the writes whose value depends on a read
+        for write, placed in combination.terms.items():
+            for read in placed.reads:
+                self.dependents.setdefault(read, []).append(write)
+        relevant = relevant_reads(prepared, question, self.finals)
+        sources = combination.sources
+        self.order = sorted(sources, key=lambda read: (read not in relevant, len(sources[read])))
+        self.relevant = len(relevant)
+        self.ways = [1] * (len(self.order) + 1)  # in which the reads from each place on can be chosen
+        for index in range(len(self.order) - 1, -1, -1):
+            self.ways[index] = self.ways[index + 1] * len(sources[self.order[index]])
+        self.orderings = 1 << min(10, len(prepared.co_pairs))
+        self.pairs_of: dict[int, list[tuple[int, int]]] = {}
+        for pair in prepared.co_pairs:
+            for write in pair:
+                self.pairs_of.setdefault(write, []).append(pair)
+        self.rivals: dict[int, list[list[tuple[int, int]]]] = {}  # pairs of reads of interchangeable threads
+        for one, other in readers or ():
+            starts, reads = combination.starts, combination.paths[one].reads
+            pairs = [(starts[one] + read, starts[other] + read) for read in reads]
+            for pair in pairs:
+                for read in pair:
+                    self.rivals.setdefault(read, []).append(pairs)
 
-    def executions(self, target: Expression | None = None) -> Iterator[Execution]:
-        """Consistent executions that end in a state of `target`, one at least for each outcome that has any."""
-        for prepared, traces in self.candidates(target):
-            yield from self._consistent(prepared, traces, target)
+    def executions(self) -> Iterator[Found]:
+        """One execution for each final state that was not seen; with a target only one."""
+        for _ in self._choose_sources(0, self.relevant):
+            registers: FinalState = {term: placed.evaluate(self.values) for term, placed in self.finals.items()}
+            pending = [(state, last) for state, last in self._states(registers) if not self._is_seen(state)]
+            if pending:
+                with closing(self._choose_sources(self.relevant, len(self.order))) as others:
+                    for _ in others:
+                        yield from self._choose_orders(pending)
+                        if not pending:
+                            break
 
-    def candidates(self, target: Expression | None) -> Iterator[tuple[Prepared, list[Trace]]]:
-        """Runs of all threads, as far as they can end in a state of `target`."""
-        for combination in product(*self.choices(target)):
-            self.check_time()
-            traces = [trace for _, trace in combination]
-            if self.memory or self.satisfies(target, self.registers(traces)):
-                prepared = self.prepare(tuple(shape for shape, _ in combination), traces)
-                if prepared is not None:
-                    yield prepared, traces
+    def _is_seen(self, state: FinalState) -> bool:
+        return self.question.target is None and self.question.outcome(state) in self.seen
 
-    def choices(self, target: Expression | None) -> list[list[tuple[int, Trace]]]:
-        """The runs of every thread that can end as the conjuncts about this thread alone ask."""
-        if self._choices is None or self._choices[0] is not target:
-            wanted = _by_thread(target)
-            filtered = [_filter_traces(traces, wanted.get(number, [])) for number, traces in enumerate(self.traces)]
-            self._choices = (target, filtered)
-        return self._choices[1]
+    def _states(self, registers: FinalState) -> Iterator[tuple[FinalState, list[int]]]:
+        """The final states there may be, with the last writes of the locations that matter."""
+        written: dict[str, dict[int, Value]] = {}
+        for location in self.question.locations:
+            initial, *others = self.combination.writes[location]
+            written[location] = {write: self.values[write] for write in others or [initial]}  # type: ignore[misc]
+        return self.question.states(registers, written)
 
-    def size(self, target: Expression | None) -> tuple[int, int]:
-        """About how many runs of all threads a search would look at, and how many orders for each of them."""
-        total = 1
-        first = []
-        for choices in self.choices(target):
-            total *= len(choices)
-            if not choices:
-                return 0, 0
-            first.append(max(choices, key=lambda choice: len(choice[1].events)))
-        prepared = self.prepare(tuple(shape for shape, _ in first), [trace for _, trace in first])
-        if prepared is None:
-            return total, 1
-        values = [*prepared.skeleton.initial_values, *(value for _, trace in first for value in trace.values)]
-        sources = prod(max(1, sum(values[w] == values[read] for w in writes)) for read, writes in prepared.reads)
-        orders = prod(choice.number for choice in prepared.orders) * prod(map(len, prepared.releases))
-        return total, prepared.coherences.number * orders * sources
+    def _count_check(self) -> None:
+        self.checks += 1
+        if self.budget is not None and self.checks > self.budget:
+            raise Expensive
 
-    def prepare(self, shapes: tuple[int, ...], traces: list[Trace]) -> Prepared | None:
-        """The skeleton of such runs; None if its events alone are forbidden, or a barrier is never released."""
-        if shapes not in self._prepared:
-            self._prepared[shapes] = self._build_prepared(EventSkeleton(self.test, traces))
-        return self._prepared[shapes]
+    # what is read
 
-    @property
-    def bounded(self) -> bool:
-        """Whether runs were left out because a loop went round too often."""
-        return any(runner.unfinished for runner in self.runners)
-
-    def check_time(self) -> None:
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise OutOfTime
-
-    def satisfies(self, target: Expression | None, state: dict[Observable, Value]) -> bool:
-        if self.filter is not None and not holds(self.filter, state.__getitem__):
-            return False
-        return target is None or holds(target, state.__getitem__)
-
-    def registers(self, traces: list[Trace]) -> dict[Observable, Value]:
-        return {term: traces[term.thread].finals[term.name] for term in self.finals}
-
-    def _build_prepared(self, skeleton: EventSkeleton) -> Prepared | None:
-        model, a = self.model, skeleton.algebra
-        slots = [0] * model.slots
-        for name, slot in model.inputs.items():
-            slots[slot] = skeleton.static(name)
-        broken = model.stages[Stage.EVENTS](a, slots)
-        check_supported(model, skeleton, slots)
-        self.outside = self.outside or any(slots[flag.slot] for flag in model.outside)
-        releases = skeleton.releases()
-        if broken is not None or not all(releases):
-            return None
-        reads = []
-        for read in skeleton.reads:
-            own = skeleton.rmw_pairs.get(read)
-            reads.append((read, [w for w in skeleton.writes[skeleton.events[read].location] if w != own]))
-        orders = [Orientations(slots[pairs], a) for _, pairs in model.orders]
-        coherences = coherence_orders(tuple(map(tuple, skeleton.writes.values())), a.size, model.partial_co)
-        return Prepared(skeleton, slots, reads, releases, orders, coherences)
-
-    def _consistent(self, prepared: Prepared, traces: list[Trace], target: Expression | None) -> Iterator[Execution]:
-        """Executions of one skeleton; without memory in the outcome the first one is enough."""
-        skeleton, model = prepared.skeleton, self.model
-        a = skeleton.algebra
-        inputs = model.inputs
-        values = [*skeleton.initial_values, *(value for trace in traces for value in trace.values)]
-        registers = self.registers(traces)
-        seen: set[Outcome] = set()
-        for rf in reads_from(prepared, values):
-            for chosen in product(*prepared.releases):
-                meeting = 0
-                for release in chosen:
-                    meeting |= release
-                slots = list(prepared.slots)
-                _fill(slots, inputs.get("rf"), rf)
-                _fill(slots, inputs.get("syncbar"), meeting)
-                if model.stages[Stage.READS](a, slots) is not None:
-                    continue
-                for orders in product(*(choice.orders(self.check_time) for choice in prepared.orders)):
-                    ordered = list(slots) if orders else slots
-                    for (slot, _), order in zip(model.orders, orders, strict=True):
-                        ordered[slot] = order
-                    if model.stages[Stage.ORDERS](a, ordered) is not None:
-                        continue
-                    for co in prepared.coherences.orders(self.check_time):
-                        self.check_time()
-                        _fill(ordered, inputs.get("co"), co)
-                        if model.stages[Stage.COHERENCE](a, ordered) is not None:
-                            continue
-                        for finals in final_values(prepared.skeleton, values, co, self.memory):
-                            state = {**registers, **finals}
-                            outcome = tuple(state[term] for term in self.observed)
-                            if outcome not in seen and self.satisfies(target, state):
-                                seen.add(outcome)
-                                events = skeleton.with_values(values)
-                                yield Execution(skeleton, events, rf, co, tuple(ordered), outcome)
-                        if seen and not self.memory:
-                            return
-
-    def _traces(self) -> list[list[tuple[int, Trace]]]:
-        """All runs of all threads, over the values that can get into memory; each with a number for its shape."""
-        values = PossibleValues(self.test)
-        while True:
-            self.check_time()
-            found = [runner.traces(values.domain, self.check_time) for runner in self.runners]
-            written = [traces + runner.unfinished for traces, runner in zip(found, self.runners, strict=True)]
-            if not values.grow(written):
-                break
-        shapes: dict[object, int] = {}
-        return [[(shapes.setdefault(trace.shape, len(shapes)), trace) for trace in traces] for traces in found]
-
-
-def reads_from(prepared: Prepared, values: list[Value]) -> Iterator[int]:
-    """All ways to give every read a write of its value."""
-    size = prepared.skeleton.algebra.size
-    certain = 0
-    open_choices = []
-    for read, writes in prepared.reads:
-        value = values[read]
-        pairs = [1 << (write * size + read) for write in writes if values[write] == value]
-        if not pairs:
+    def _choose_sources(self, index: int, end: int) -> Generator[None]:
+        """Choose what the reads from `index` to `end` read from, in every way that may lead to an execution."""
+        if index == end:
+            yield from self._solve_cycles(end)
             return
-        if len(pairs) == 1:
-            certain |= pairs[0]
-        else:
-            open_choices.append(pairs)
-    for chosen in product(*open_choices):
-        rf = certain
-        for pair in chosen:
-            rf |= pair
-        yield rf
+        self.check_time()
+        read = self.order[index]
+        before, certain = self.rf, self.co
+        for write in self.combination.sources[read]:
+            trail: list[int] = []
+            self.rf = before | self.algebra.pair(write, read)
+            self.source[read] = write
+            value = self.values[write]
+            try:
+                if (
+                    (read not in self.rivals or self._in_order(read))
+                    and (value is None or self._learn(read, value, trail))
+                    and (self.ways[index + 1] * self.orderings < OPEN or self._may_hold(read, self.ways[index + 1]))
+                ):
+                    yield from self._choose_sources(index + 1, end)
+            finally:
+                self.rf, self.co = before, certain
+                del self.source[read]
+                for event in trail:
+                    self.values[event] = None
+
+    def _in_order(self, read: int) -> bool:
+        """Whether interchangeable threads read from writes in the order of their numbers, as far as it is known."""
+        for pairs in self.rivals[read]:
+            for one, other in pairs:
+                first, second = self.source.get(one), self.source.get(other)
+                if first is None or second is None or first < second:
+                    break
+                if first > second:
+                    return False
+        return True
+
+    def _learn(self, read: int, value: Value, trail: list[int]) -> bool:
+        """A read returns this value: compute what follows; whether all that is required can still be true."""
+        values, combination = self.values, self.combination
+        waiting = [(read, value)]
+        while waiting:
+            read, value = waiting.pop()
+            if values[read] is not None:
+                if values[read] != value:
+                    return False
+                continue
+            values[read] = value
+            trail.append(read)
+            for requirement in self.requirements_of.get(read, ()):
+                known = all(values[other] is not None for other in requirement.reads)
+                if known and not combination.satisfies(requirement, values):
+                    return False
+            for write in self.dependents.get(read, ()):
+                placed = combination.terms[write]
+                if values[write] is None and all(values[other] is not None for other in placed.reads):
+                    try:
+                        written = values[write] = placed.evaluate(values)
+                    except Undecidable as problem:
+                        combination.problem = str(problem)
+                        return False
+                    trail.append(write)
+                    waiting += [(reader, written) for reader, source in self.source.items() if source == write]
+        return True
+
+    def _solve_cycles(self, end: int) -> Iterator[None]:
+        """Give values to reads that return what was computed from themselves: all that agree with each other."""
+        unknown = next((read for read in self.order[:end] if self.values[read] is None), None)
+        if unknown is None:
+            yield
+            return
+        if not self._may_hold(unknown, 1):
+            return
+        events, domain = self.prepared.skeleton.events, self.domain()
+        for value in domain[events[unknown].location]:
+            trail: list[int] = []
+            try:
+                if self._learn(unknown, value, trail) and all(
+                    self.values[event] in domain[events[event].location] for event in trail if event in self.source
+                ):
+                    yield from self._solve_cycles(end)
+            finally:
+                for event in trail:
+                    self.values[event] = None
+
+    def _may_hold(self, read: int, ways: int) -> bool:
+        """Whether no check fails for certain with what is chosen so far, last for this read.
+
+        Where much is still open, what the read says about coherence is found out, too.
+        """
+        a, early, slot = self.algebra, self.plan.early, self.model.inputs.get("co")
+        self._count_check()
+        v = self._slots()
+        if early[Stage.READS](a, v) is not None or early[Stage.ORDERS](a, v) is not None:
+            return False
+        co = self._with_least(v, self.co) if self.plan.least_grows else self.co
+        if co is None:
+            return False
+        if slot is None:
+            return early[Stage.COHERENCE](a, v) is None
+        v[slot] = co
+        if early[Stage.COHERENCE](a, v) is not None:
+            return False
+        if ways < FAR_OPEN or self.plan.coherence.every:
+            return True
+        for one, other in self._pairs_about(read):
+            if a.relates(co, one, other) or a.relates(co, other, one):
+                continue
+            possible = []
+            for ordered in (a.add_ordered(co, one, other), a.add_ordered(co, other, one)):
+                self._count_check()
+                v[slot] = ordered
+                if early[Stage.COHERENCE](a, v) is None:
+                    possible.append(ordered)
+            if not possible:
+                return False
+            if len(possible) == 1:
+                (co,) = possible
+        self.co = co
+        return True
+
+    def _pairs_about(self, read: int) -> list[tuple[int, int]]:
+        """The pairs of writes that may be ordered because of a read: those of its source and of its own write."""
+        own = self.combination.rmw.get(read)
+        return [*self.pairs_of.get(self.source[read], ()), *(() if own is None else self.pairs_of.get(own, ()))]
+
+    def _slots(self, meeting: int = 0) -> Slots:
+        slots = list(self.prepared.slots)
+        inputs = self.model.inputs
+        if "rf" in inputs:
+            slots[inputs["rf"]] = self.rf
+        if "syncbar" in inputs:
+            slots[inputs["syncbar"]] = meeting
+        return slots
+
+    # orders and coherence
+
+    def _choose_orders(self, pending: list[tuple[FinalState, list[int]]]) -> Iterator[Found]:
+        """Executions with this reads-from, at most one for each pending state; what is found is taken off."""
+        stages = self.plan.stages
+        for chosen in product(*self.prepared.releases):
+            meeting = 0
+            for release in chosen:
+                meeting |= release
+            slots = self._slots(meeting)
+            self._count_check()
+            if stages[Stage.READS](self.algebra, slots) is not None:
+                continue
+            for ordered in self._orient(slots, 0):
+                co = self._with_least(ordered, self.co)
+                if co is not None:
+                    yield from self._find_coherence(ordered, co, pending)
+                if not pending:
+                    return
+
+    def _orient(self, slots: Slots, number: int) -> Iterator[Slots]:
+        """The slots with every order chosen, as far as the checks allow."""
+        if number == len(self.prepared.orders):
+            if self.plan.stages[Stage.ORDERS](self.algebra, slots) is None:
+                yield slots
+            return
+        slot, pairs = self.prepared.orders[number]
+        for order in self.algebra.orientations(pairs):
+            self.check_time()
+            following = list(slots)
+            following[slot] = order
+            yield from self._orient(following, number + 1)
+
+    def _find_coherence(self, slots: Slots, co: int, pending: list[tuple[FinalState, list[int]]]) -> Iterator[Found]:
+        for item in list(pending):
+            state, last = item
+            if self._is_seen(state):
+                pending.remove(item)
+                continue
+            after = sum(self.algebra.row << (write * self.algebra.size) for write in last)
+            started = self._with_last(co, last)
+            found = None if started & after else self._order_writes(slots, started, after, 0)
+            if found is not None:
+                pending.remove(item)
+                yield state, self._chosen(found)
+                self.checks = 0
+                if self.question.target is not None:
+                    pending.clear()
+                    return
+
+    def _with_least(self, slots: Slots, co: int) -> int | None:
+        """Coherence with the pairs it must have; None if that is no order."""
+        required = 0
+        for slot in self.plan.coherence.least:
+            required |= slots[slot]
+        if not required & ~co:
+            return co
+        if required & ~self.prepared.comparable:
+            return None
+        closed = self.algebra.closure(co | required)
+        return None if closed & self.algebra.identity else closed
+
+    def _with_last(self, co: int, last: list[int]) -> int:
+        """Coherence in which these writes come after all that they are ordered with."""
+        if last and not self.plan.coherence.every:
+            for one, other in self.prepared.co_pairs:
+                if one in last:
+                    co = self.algebra.add_ordered(co, other, one)
+                elif other in last:
+                    co = self.algebra.add_ordered(co, one, other)
+        return co
+
+    def _order_writes(self, slots: Slots, co: int, apart: int, index: int) -> tuple[Slots, int] | None:
+        """The first coherence with these pairs, and without those in `apart`, that no check forbids."""
+        pairs, a, slot = self.prepared.co_pairs, self.algebra, self.model.inputs.get("co")
+        while index < len(pairs) and (a.relates(co, *pairs[index]) or a.relates(co, *pairs[index][::-1])):
+            index += 1
+        self._count_check()
+        following = list(slots)
+        if slot is not None:
+            following[slot] = co
+        if index == len(pairs) or slot is None:
+            return None if self.plan.stages[Stage.COHERENCE](a, following) is not None else (following, co)
+        self.check_time()
+        if len(pairs) - index >= UNORDERED and self.plan.early_coherence(a, following) is not None:
+            return None
+        one, other = pairs[index]
+        for ordered in (a.add_ordered(co, one, other), a.add_ordered(co, other, one)):
+            if not ordered & apart:
+                found = self._order_writes(slots, ordered, apart, index + 1)
+                if found is not None:
+                    return found
+        if self.plan.coherence.every:
+            return self._order_writes(slots, co, apart | a.pair(one, other) | a.pair(other, one), index + 1)
+        return None
+
+    def _chosen(self, found: tuple[Slots, int]) -> Chosen:
+        slots, co = found
+        inputs = self.model.inputs
+        chosen = [inputs[name] for name in ("rf", "syncbar", "co") if name in inputs]
+        chosen += [slot for slot, _ in self.prepared.orders]
+        values = tuple(0 if value is None else value for value in self.values)
+        return Chosen(values, {slot: slots[slot] for slot in chosen}, self.rf, co)
 
 
-def final_values(
-    skeleton: EventSkeleton, values: list[Value], co: int, memory: list[FinalVariable]
-) -> Iterator[dict[Observable, Value]]:
-    """What the observed variables can hold in the end: the values of writes that nothing overwrote."""
-    a = skeleton.algebra
-    locations = {term: skeleton.test.memory_map.location_of(term.name) for term in memory}
-    last = {
-        location: [
-            shown_memory(skeleton.test, location, values[write])
-            for write in skeleton.writes[location]
-            if not a.successors(co, write)
-        ]
-        for location in set(locations.values())
-    }
-    for chosen in product(*last.values()):
-        held = dict(zip(last, chosen, strict=True))
-        yield {term: held[location] for term, location in locations.items()}
-
-
-def _fill(slots: Slots, slot: int | None, value: int) -> None:
-    if slot is not None:
-        slots[slot] = value
-
-
-def _filter_traces(traces: list[tuple[int, Trace]], wanted: list[Expression]) -> list[tuple[int, Trace]]:
-    if not wanted:
-        return traces
-    return [choice for choice in traces if all(_ends_in(choice[1], part) for part in wanted)]
-
-
-def _ends_in(trace: Trace, expression: Expression) -> bool:
-    def value_of(term: Observable) -> Value:
-        return trace.finals[term.name]
-
-    return holds(expression, value_of)
-
-
-def _by_thread(target: Expression | None) -> dict[int, list[Expression]]:
-    """The conjuncts of the target that are about one thread alone."""
-    found: dict[int, list[Expression]] = {}
-    for part in _conjuncts(target):
-        threads = {term.thread if isinstance(term, FinalRegister) else None for term in observables(part)}
-        if len(threads) == 1 and (thread := threads.pop()) is not None:
-            found.setdefault(thread, []).append(part)
-    return found
-
-
-def _conjuncts(expression: Expression | None) -> list[Expression]:
-    if isinstance(expression, And):
-        return [part for inner in expression.parts for part in _conjuncts(inner)]
-    return [] if expression is None else [expression]
+def relevant_reads(prepared: Prepared, question: StateQuestion, finals: dict[FinalRegister, Placed]) -> set[int]:
+    """The reads that a final state or a requirement depends on; other reads only have to read from something."""
+    combination = prepared.combination
+    waiting = [read for requirement in combination.requirements for read in requirement.reads]
+    waiting += [read for placed in finals.values() for read in placed.reads]
+    for location in question.locations:
+        for write in combination.writes[location]:
+            waiting += combination.terms[write].reads if write in combination.terms else ()
+    relevant: set[int] = set()
+    while waiting:
+        read = waiting.pop()
+        if read not in relevant:
+            relevant.add(read)
+            for write in combination.sources[read]:
+                waiting += combination.terms[write].reads if write in combination.terms else ()
+    return relevant

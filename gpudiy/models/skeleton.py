@@ -12,9 +12,8 @@ from gpudiy.litmus.instruction import Barrier, BarrierMode
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
-from gpudiy.models.event import Event, EventKind
+from gpudiy.models.event import Event, EventKind, Trace
 from gpudiy.models.event_sets import CACHE_SETS, SPACE_SETS, cache_of, scope_of, set_names
-from gpudiy.models.trace import Trace
 
 
 class EventSkeleton:

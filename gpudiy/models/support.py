@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.models.model import Model, Slots
+from gpudiy.models.problems import Undecidable
 from gpudiy.models.skeleton import EventSkeleton
-from gpudiy.models.trace import Undecidable
 
 
 def check_supported(model: Model, skeleton: EventSkeleton, slots: Slots) -> None:

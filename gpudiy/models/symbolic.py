@@ -16,6 +16,7 @@ from gpudiy.models.model import CODE, CompiledCheck, FixedPoint, Model, Operatio
 Symbols = dict[int, int]
 SymbolicValue = int | Symbols
 
+LOOSE = ("union", "intersection", "composition", "closure")
 # the same code that models are compiled to, as functions of their operands
 CONSTANT: dict[str, Callable[[Algebra, list[int]], int]] = {
     kind: eval(f"lambda a, v: {code.format('v[0]', 'v[1]')}") for kind, code in CODE.items()
@@ -23,12 +24,17 @@ CONSTANT: dict[str, Callable[[Algebra, list[int]], int]] = {
 
 
 class SymbolicModel:
-    """Runs the steps of a model over symbolic values and turns its checks into clauses."""
+    """Runs the steps of a model over symbolic values and turns its checks into clauses.
 
-    def __init__(self, model: Model, algebra: Algebra, circuit: Circuit) -> None:
+    The slots in `loose` matter only in that checks fail with too many pairs. Their literals need not be true only where
+    the pair is there: it is enough that they are true wherever it is. That takes far fewer clauses.
+    """
+
+    def __init__(self, model: Model, algebra: Algebra, circuit: Circuit, loose: frozenset[int] = frozenset()) -> None:
         self.model = model
         self.algebra = algebra
         self.circuit = circuit
+        self.loose = loose
         self.slots: list[SymbolicValue] = [0] * model.slots
         self.guards: dict[str, int] = {}  # a check holds where its guard is true
 
@@ -43,10 +49,13 @@ class SymbolicModel:
 
     def _operate(self, operation: Operation) -> None:
         operands = [self.slots[slot] for slot in operation.operands]
-        self.slots[operation.result] = self.apply(operation.kind, operands)
+        self.slots[operation.result] = self.apply(operation.kind, operands, operation.result in self.loose)
 
     def _fixed_point(self, step: FixedPoint) -> None:
         """Every round but the last adds a pair, so there are at most as many rounds as there can be pairs."""
+        if self.loose.issuperset(step.variables):
+            self._loose_fixed_point(step)
+            return
         for variable in step.variables:
             self.slots[variable] = 0
         rounds = 0
@@ -61,10 +70,46 @@ class SymbolicModel:
             if before == after:
                 return
 
-    def apply(self, kind: str, operands: list[SymbolicValue]) -> SymbolicValue:
+    def _loose_fixed_point(self, step: FixedPoint) -> None:
+        """Any value that contains what the body makes of it contains the least one."""
+        possible = self._largest(step)
+        for variable, pairs in zip(step.variables, possible, strict=True):
+            self.slots[variable] = {bit: self.circuit.variable() for bit in self.algebra.members(pairs)}
+        for operation in step.body:
+            self._operate(operation)
+        for variable, result in zip(step.variables, step.results, strict=True):
+            into = self.symbols(self.slots[variable])
+            for bit, literal in self.symbols(self.slots[result]).items():
+                self.circuit.add((-literal, into[bit]))
+
+    def _largest(self, step: FixedPoint) -> list[int]:
+        """The pairs that the variables can have at the most."""
+        inside = set(step.variables) | {operation.result for operation in step.body}
+        slots = {
+            operand: self._support(self.slots[operand])
+            for operation in step.body
+            for operand in operation.operands
+            if operand not in inside
+        }
+        slots |= dict.fromkeys(step.variables, 0)
+        while True:
+            for operation in step.body:
+                slots[operation.result] = CONSTANT[operation.kind](
+                    self.algebra, [slots[operand] for operand in operation.operands]
+                )
+            now = [slots.get(result, self._support(self.slots[result])) for result in step.results]
+            if now == [slots[variable] for variable in step.variables]:
+                return now
+            slots.update(zip(step.variables, now, strict=True))
+
+    def _support(self, value: SymbolicValue) -> int:
+        return value if isinstance(value, int) else sum(1 << bit for bit in value)
+
+    def apply(self, kind: str, operands: list[SymbolicValue], loose: bool = False) -> SymbolicValue:
         if all(isinstance(operand, int) for operand in operands):
             return CONSTANT[kind](self.algebra, operands)  # type: ignore[arg-type]
-        method = getattr(self, "_" + kind.replace(" ", "_"))
+        name = kind.replace(" ", "_")
+        method = getattr(self, f"_loose_{name}" if loose and kind in LOOSE else f"_{name}")
         result: Symbols = method(*operands)
         if all(literal == TRUE for literal in result.values()):
             return sum(1 << bit for bit in result)
@@ -136,6 +181,60 @@ class SymbolicModel:
                     result[bit] = self.circuit.either(result.get(bit, FALSE), self.circuit.both(left, right))
         return self._present(result)
 
+    def _loose_union(self, one: SymbolicValue, other: SymbolicValue) -> Symbols:
+        result = dict(self.symbols(one))
+        for bit, literal in self.symbols(other).items():
+            result[bit] = self.circuit.implied(((result[bit],), (literal,))) if bit in result else literal
+        return result
+
+    def _loose_intersection(self, one: SymbolicValue, other: SymbolicValue) -> Symbols:
+        if isinstance(one, int) or isinstance(other, int):
+            return self._intersection(one, other)
+        return {bit: self.circuit.implied(((one[bit], other[bit]),)) for bit in one.keys() & other.keys()}
+
+    def _loose_composition(self, one: SymbolicValue, other: SymbolicValue) -> Symbols:
+        rows = self._rows(other)
+        ways: dict[int, list[tuple[int, int]]] = defaultdict(list)
+        size = self.algebra.size
+        for bit, left in self.symbols(one).items():
+            source, middle = divmod(bit, size)
+            for target, right in rows.get(middle, ()):
+                ways[source * size + target].append((left, right))
+        return {bit: self.circuit.implied(pairs) for bit, pairs in ways.items()}
+
+    def _loose_closure(self, one: SymbolicValue) -> Symbols:
+        """Anything that contains the relation, and all its steps followed by itself."""
+        a, size = self.algebra, self.algebra.size
+        certain = 0
+        open_pairs: Symbols = {}
+        for bit, literal in self.symbols(one).items():
+            if literal == TRUE:
+                certain |= 1 << bit
+            else:
+                open_pairs[bit] = literal
+        certain = a.closure(certain)
+        support = a.closure(self._support(one))
+        result = {bit: TRUE if certain >> bit & 1 else self.circuit.variable() for bit in a.members(support)}
+        # the certain part is closed, so its steps need to be taken only before and after those that are open
+        for bit, literal in open_pairs.items():
+            self.circuit.add((-literal, result[bit]))
+        steps = dict.fromkeys(a.members(self._reduced(certain)), TRUE) | open_pairs
+        rows: dict[int, list[int]] = defaultdict(list)
+        for bit in result:
+            rows[bit // size].append(bit % size)
+        for bit, literal in steps.items():
+            source, middle = divmod(bit, size)
+            for target in rows.get(middle, ()):
+                into = result[source * size + target]
+                if into != TRUE:
+                    self.circuit.add((-literal, -result[middle * size + target], into))
+        return result
+
+    def _reduced(self, closed: int) -> int:
+        """The steps of a closed relation that are no two steps of it; all of them if it has cycles."""
+        a = self.algebra
+        return closed if closed & a.identity else closed & ~a.compose(closed, closed)
+
     def _reflexive(self, one: SymbolicValue) -> Symbols:
         return self._union(one, self.algebra.identity)
 
@@ -187,31 +286,10 @@ class SymbolicModel:
         return -self.circuit.any(symbols.values())
 
     def require_acyclic(self, symbols: Symbols, guard: int = TRUE) -> None:
-        """Pairs that can be part of a cycle must follow some total order of their events."""
-        size = self.algebra.size
-        for events in self._components(symbols):
-            before = self._total_order(events)
-            for one in events:
-                for other in events:
-                    literal = symbols.get(one * size + other)
-                    if literal is not None:
-                        self.circuit.add((-guard, -literal, before.get((one, other), FALSE)))
-
-    def _components(self, symbols: Symbols) -> list[list[int]]:
-        """The sets of events that may lie on a common cycle."""
+        """No event reaches itself through pairs that can be part of a cycle."""
         a = self.algebra
-        reach = a.closure(sum(1 << bit for bit in symbols))
+        reach = a.closure(self._support(symbols))
         mutual = reach & a.inverse(reach)
-        return [list(a.members(group)) for group in {a.successors(mutual, event) for event in range(a.size)} if group]
-
-    def _total_order(self, events: list[int]) -> dict[tuple[int, int], int]:
-        before: dict[tuple[int, int], int] = {}
-        for index, one in enumerate(events):
-            for other in events[index + 1 :]:
-                before[one, other] = self.circuit.variable()
-                before[other, one] = -before[one, other]
-        for one, other in before:
-            for third in events:
-                if third not in (one, other):
-                    self.circuit.add((-before[one, other], -before[other, third], before[one, third]))
-        return before
+        closed = self._loose_closure({bit: literal for bit, literal in symbols.items() if mutual >> bit & 1})
+        for event in range(a.size):
+            self.circuit.add((-guard, -closed.get(event * (a.size + 1), FALSE)))

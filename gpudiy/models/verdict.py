@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -12,20 +11,10 @@ from gpudiy.litmus.condition import Expression, Not, Quantifier, holds
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import Outcome, final_state
 from gpudiy.litmus.test import Test
+from gpudiy.models.execution import Execution
+from gpudiy.models.exploration import Engine, Exploration
 from gpudiy.models.model import Model
-from gpudiy.models.search import Execution, OutOfTime, Search
-from gpudiy.models.trace import Undecidable
-
-MANY_ORDERS = 200  # for one run of all threads: from here on a solver is faster than a search
-MANY_CANDIDATES = 500_000
-
-
-class Engine(StrEnum):
-    """How executions are looked for."""
-
-    AUTO = "auto"
-    SEARCH = "search"
-    SAT = "sat"
+from gpudiy.models.problems import OutOfTime, Undecidable
 
 
 class Answer(StrEnum):
@@ -122,13 +111,12 @@ def decide(
     """
     deadline = None if limit is None else time.monotonic() + limit
     try:
-        search = Search(test, model, unroll, deadline)
+        exploration = Exploration(test, model, unroll, deadline)
         if all_outcomes:
-            return _decide_with_outcomes(search, engine)
-        target = target_of(test)
-        execution = next(_executions(search, engine, target), None)
+            return _decide_with_outcomes(exploration, engine)
+        execution = next(exploration.executions(target_of(test), engine), None)
         answer = Answer.FORBIDDEN if execution is None else Answer.ALLOWED
-        return Verdict(test, model, answer, execution, bounded=search.bounded, outside=search.outside)
+        return Verdict(test, model, answer, execution, bounded=exploration.bounded, outside=exploration.outside)
     except Undecidable as problem:
         return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
     except OutOfTime:
@@ -145,25 +133,15 @@ def outcomes(
     return verdict.outcomes
 
 
-def _decide_with_outcomes(search: Search, engine: Engine) -> Verdict:
-    test = search.test
-    found: dict[Outcome, Execution] = {}
-    for execution in _executions(search, engine, None):
-        found.setdefault(execution.outcome, execution)
+def _decide_with_outcomes(exploration: Exploration, engine: Engine) -> Verdict:
+    test = exploration.test
+    found = {execution.outcome: execution for execution in exploration.executions(None, engine)}
     found = dict(sorted(found.items(), key=lambda item: [str(value).rjust(20) for value in item[0]]))
     target = target_of(test)
     asked = (execution for outcome, execution in found.items() if holds(target, final_state(test, outcome).__getitem__))
     shown = next(asked, None)
     answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
-    return Verdict(test, search.model, answer, shown, bounded=search.bounded, outside=search.outside, outcomes=found)
-
-
-def _executions(search: Search, engine: Engine, target: Expression | None) -> Iterator[Execution]:
-    if engine is Engine.AUTO:
-        runs, orders = search.size(target)
-        engine = Engine.SAT if orders >= MANY_ORDERS or runs * orders >= MANY_CANDIDATES else Engine.SEARCH
-    if engine is Engine.SEARCH:
-        return search.executions(target)
-    from gpudiy.models.sat import sat_executions  # a solver is loaded only where it is used
-
-    return sat_executions(search, target)
+    return Verdict(
+        test, exploration.model, answer, shown,
+        bounded=exploration.bounded, outside=exploration.outside, outcomes=found,
+    )  # fmt: skip

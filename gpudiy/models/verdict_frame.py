@@ -9,8 +9,9 @@ from gpudiy.errors import check_choice
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.models.deciding import HowToDecide, decide_all
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import ModelSource, load_models
-from gpudiy.models.verdict import Engine, Verdict
+from gpudiy.models.verdict import Verdict
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -101,16 +101,19 @@ def test_unsupported_is_an_error_and_no_verdict(capsys: pytest.CaptureFixture[st
 
 
 def test_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Ten threads of five weak writes to one location each, all outcomes: nobody waits for that."""
-    count = 9
-    names = " | ".join(f"P{number}" for number in range(count))
-    rows = "".join(" | ".join(f"st.cg [x],{10 * number + row}" for number in range(count)) + " ;\n" for row in range(5))
-    tree = " ".join(f"(cta P{number})" for number in range(count))
+    """Twenty weak loads of three values in one thread, all outcomes: nobody waits for that."""
+    rows = "".join(f"ld.cg r{number},[x] | st.cg [x],{number + 1} ;\n" for number in range(2))
+    rows += "".join(f"ld.cg r{number},[x] | ;\n" for number in range(2, 20))
+    condition = " /\\ ".join(f"0:r{number}=0" for number in range(20))
     file = tmp_path / "large.litmus"
-    file.write_text(f"GPU_PTX large\n{{}}\n{names} ;\n{rows}(device {tree})\nx: global\nexists (x=99)\n")
-    assert main(["model", str(file), "-m", "ptx-6.0", "--limit", "0.2", "--all-outcomes", "--engine", "search"]) == 3
-    captured = capsys.readouterr()
-    assert "large is undecided by ptx-6.0 after 0.2 s" in captured.err
+    file.write_text(
+        f"GPU_PTX large\n{{}}\nP0 | P1 ;\n{rows}(device (cta P0) (cta P1))\nx: global\nexists ({condition})\n"
+    )
+    for engine in ("search", "auto", "sat"):
+        arguments = ["model", str(file), "-m", "ptx-6.0", "--limit", "0.2", "--all-outcomes", "--engine", engine]
+        assert main(arguments) == 3
+        captured = capsys.readouterr()
+        assert "large is undecided by ptx-6.0 after 0.2 s" in captured.err
 
 
 def test_loops_beyond_the_bound_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,8 @@ from gpudiy.litmus.dependencies import branch_targets, list_reads, thread_depend
 from gpudiy.litmus.instruction import Atomic, Branch, Fence, Load, MemoryInstruction, guard_of
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.logs.tables.between import between
-from gpudiy.models.trace import ThreadRunner, Undecidable
+from gpudiy.models.path_runner import PathRunner
+from gpudiy.models.problems import Undecidable
 from optcheck.specification import specify
 
 Found = set[tuple[str, int, int]]  # kind, the index of the read, the index of the access that depends on it
@@ -30,12 +31,12 @@ def static(thread: Thread) -> Found:
 
 
 def of_models(test: Test, number: int) -> Found:
-    """All that some run of the thread depends on, for reads of 0 and 1."""
-    runner = ThreadRunner(test, number, 1)
+    """All that some path of the thread depends on."""
+    runner = PathRunner(test, number, test.memory_map.locations(), frozenset(), collapse=False)
     positions = {id(instruction): index for index, instruction in enumerate(runner.thread)}
-    domain = {test.memory_map.location_of(name): (0, 1) for name in test.memory_map.names}
     found: Found = set()
-    for trace in runner.traces(domain):
+    for path in runner.paths(1, lambda: None):
+        trace = path.trace
         places = [positions[id(event.instruction)] for event in trace.events]
         for kind, pairs in (("addr", trace.address), ("data", trace.data), ("ctrl", trace.control)):
             found |= {

@@ -54,6 +54,7 @@ class Vocabulary:
     proxies: bool = False  # aliases, accesses through other proxies and proxy fences
     dependencies: bool = True
     branches: bool = True
+    loops: bool = False  # that wait for a value, count, or change memory until it is as they like it
     barriers: bool = False
     counts: bool = False  # barriers with a count
     one_cta: bool = False
@@ -93,7 +94,7 @@ def small_tests(draw: st.DrawFn, vocabulary: Vocabulary = PLAIN) -> Test:
         registers=tuple(
             RegisterDeclaration(number, name, type)
             for number in range(count)
-            for name, type in (("r0", S32), ("r1", S32), ("r2", S32), ("q", S32), ("p", ScalarType.PRED))
+            for name, type in (("r0", S32), ("r1", S32), ("r2", S32), ("q", S32), ("c", S32), ("p", ScalarType.PRED))
         ),
         init=(InitialMemory("y", 1),) if draw(st.integers(0, 5)) == 0 else (),
         scope_tree=tree,
@@ -124,6 +125,8 @@ class _Thread:
             kinds.append(self.dependent)
         if self.vocabulary.branches:
             kinds += [self.guarded, self.jump]
+        if self.vocabulary.loops:
+            kinds += [self.wait, self.acquire, self.count, self.repeat]
         thread: list[Instruction] = []
         for _ in range(self.draw(st.integers(1, length))):
             thread += self.draw(st.sampled_from(kinds))()
@@ -203,6 +206,41 @@ class _Thread:
         self.labels += 1
         label = f"L{self.labels}"
         return [setter, Branch(label, guard), *self.store(), Label(label)]
+
+    def loop(self, body: list[Instruction]) -> list[Instruction]:
+        """The body, again and again while the last value loaded compares with a small number."""
+        setter, guard = self.compared()
+        self.labels += 1
+        label = f"L{self.labels}"
+        return [Label(label), *body, setter, Branch(label, guard)]
+
+    def wait(self) -> list[Instruction]:
+        """A loop that only reads."""
+        return self.loop(self.load())
+
+    def acquire(self) -> list[Instruction]:
+        """A loop around an atomic, as in a lock."""
+        return self.loop(self.atomic())
+
+    def repeat(self) -> list[Instruction]:
+        """A loop that may write in every pass."""
+        return self.loop(
+            self.load() + self.draw(st.sampled_from([self.store, self.reduce, self.fence, self.guarded]))()
+        )
+
+    def count(self) -> list[Instruction]:
+        """A loop of one or two passes."""
+        self.labels += 1
+        label, counter = f"L{self.labels}", Register("c")
+        body = self.draw(st.sampled_from([self.load, self.store]))()
+        return [
+            Alu(AluOperation.MOV, S32, counter, (Immediate(0),)),
+            Label(label),
+            *body,
+            Alu(AluOperation.ADD, S32, counter, (counter, Immediate(1))),
+            SetPredicate(Comparison.LT, S32, Register("p"), (counter, Immediate(self.draw(st.integers(1, 2))))),
+            Branch(label, Guard(Register("p"))),
+        ]
 
     def variable(self, stores: bool = False) -> MappedVariable:
         able = [v for v in self.variables if not stores or v.proxy in (Proxy.GENERIC, Proxy.SURFACE)]

@@ -12,8 +12,9 @@ import pytest
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.sources import load_tests
 from gpudiy.litmus.test import Test
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model
-from gpudiy.models.verdict import Engine, decide, outcomes
+from gpudiy.models.verdict import decide, outcomes
 
 EXPECTED = {"ptx-6.0": ("PTXv6_0-expected.csv", 130), "ptx-7.5": ("PTXv7_5-expected.csv", 137)}
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from gpudiy.litmus.test import Test
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model, model_names
-from gpudiy.models.verdict import Engine, decide, outcomes
+from gpudiy.models.verdict import decide, outcomes
 from models.small_tests import PLAIN, Vocabulary, small_tests
 
 BARRIERS = Vocabulary(barriers=True, counts=True, one_cta=True)

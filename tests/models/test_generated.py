@@ -11,8 +11,9 @@ import pytest
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
 from gpudiy.litmus import Test, read_test
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model
-from gpudiy.models.verdict import Engine, decide
+from gpudiy.models.verdict import decide
 from models.test_operational import agrees
 
 FENCE = re.compile(r"(?:membar|fence)\.\S+")

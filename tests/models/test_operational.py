@@ -7,8 +7,9 @@ from hypothesis import given, settings
 
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model
-from gpudiy.models.verdict import Engine, outcomes
+from gpudiy.models.verdict import outcomes
 from models.operational import Machine
 from models.small_tests import Vocabulary, small_tests
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gpudiy.litmus.reader import read_test
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model
-from gpudiy.models.verdict import Engine, decide
+from gpudiy.models.verdict import decide
 from models.test_operational import agrees
 
 TWO = "(device (kernel (cta P0) (cta P1)))"

@@ -8,8 +8,9 @@ from gpudiy.litmus.condition import holds
 from gpudiy.litmus.instruction import ProxyFenceKind
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
+from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model, model_names
-from gpudiy.models.verdict import Answer, Engine, decide, outcomes
+from gpudiy.models.verdict import Answer, decide, outcomes
 from models.suite import FOLDER, load_suite
 
 CASES = load_suite()

@@ -19,9 +19,10 @@ from gpudiy.errors import MissingTool
 from gpudiy.litmus import read_test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
+from gpudiy.models.execution import Execution
 from gpudiy.models.execution_picture import label_of, picture_of, without_shortcuts
+from gpudiy.models.exploration import Exploration
 from gpudiy.models.model import Model
-from gpudiy.models.search import Execution, Search
 from gpudiy.models.verdict import target_of
 from gpudiy.pictures import writing
 from gpudiy.pictures.graphviz import to_dot
@@ -118,7 +119,7 @@ def model(name: str) -> Model:
 @cache
 def execution(name: str) -> Execution:
     test = read_test(SOURCES[name])
-    return next(Search(test, model(MODELS.get(name, "free"))).executions(target_of(test)))
+    return next(Exploration(test, model(MODELS.get(name, "free")), 2).executions(target_of(test)))
 
 
 def extra(name: str) -> dict[str, int]:
@@ -132,10 +133,7 @@ def extra(name: str) -> dict[str, int]:
 def picture(name: str) -> Picture:
     """The picture of an execution, with the values its reads have there."""
     found = execution(name)
-    events = list(found.skeleton.events)
-    for write, read in found.skeleton.algebra.pairs(found.rf):
-        events[read] = replace(events[read], value=events[write].value)
-    return picture_of(found.skeleton, found.rf, found.co, extra(name), name, events=events)
+    return picture_of(found.skeleton, found.rf, found.co, extra(name), name, events=found.events)
 
 
 def cycle_picture() -> Picture:
@@ -195,13 +193,13 @@ class TestPicture:
             picture_of(found.skeleton, found.rf, found.co, {}, "SB", events=events[:2])
 
     def test_an_alias_tells_its_location(self) -> None:
-        event = replace(execution("SB").skeleton.events[3], variable="y")
+        event = replace(execution("SB").events[3], variable="y")
         assert label_of(event) == "W.cg y=1 (at x)"
 
     def test_groups_that_threads_share(self) -> None:
         assert picture("dependencies").columns == ("P0  (cta 0)", "P1  (cta 0)")
         one_warp = read_test(SOURCES["SB"].replace("(cta (warp P0)) (cta (warp P1))", "(cta (warp P0 P1))"))
-        found = next(Search(one_warp, model("free")).executions(None))
+        found = next(Exploration(one_warp, model("free"), 2).executions(None))
         assert picture_of(found.skeleton, found.rf, found.co, {}, "").columns[1] == "P1  (warp 0, cta 0)"
 
     def test_coherence_is_reduced_and_fr_goes_to_the_next_write(self) -> None:
