@@ -360,7 +360,9 @@ def test_many_tests_and_chips_keep_few_elements(page: Page, tmp_path: Path) -> N
         for chip in range(MANY_CHIPS):
             count = random.choice((0, 0, random.randrange(1000)))
             sighting = Sighting.OBSERVED if count else Sighting.NOT_OBSERVED
-            found.tallies[f"T{number}", f"chip {chip}"] = SightingTally(count, 1000, 1, verdicts={sighting: 1})
+            found.tallies[f"T{number}", f"chip {chip}"] = SightingTally(
+                count, 1000, 1, records_by_sighting={sighting: 1}
+            )
     found.chips = {f"chip {chip}": KnownChip(f"chip {chip}") for chip in range(MANY_CHIPS)}
     write_page(tmp_path / "r.html", found)
     visit(page, tmp_path / "r.html")
