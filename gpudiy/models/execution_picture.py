@@ -81,7 +81,7 @@ def picture_of(
     pairs = {(name, *pair): None for name, relation in drawn.items() for pair in skeleton.algebra.pairs(relation)}
     pairs.update(dict.fromkeys(cycle))
     arrows = tuple(Arrow(*pair, highlighted=pair in cycle) for pair in pairs)
-    columns = tuple(_header(skeleton.test.scope_tree, thread) for thread in range(len(skeleton.test.threads)))
+    columns = tuple(thread_header(skeleton.test.scope_tree, thread) for thread in range(len(skeleton.test.threads)))
     return Picture(title, columns, tuple(_nodes(shown, highlight)), arrows, note)
 
 
@@ -176,19 +176,19 @@ def _nodes(events: Iterable[Event], highlight: Sequence[int]) -> Iterator[Node]:
         row = rows[column] = rows.get(column, -1) + 1
         name, text = "", ""
         if event.instruction is not None:
-            name, text = _letter(letters), instruction_text(event.instruction)
+            name, text = letter_of(letters), instruction_text(event.instruction)
             letters += 1
         label = f"{name}: {label_of(event)}" if name else label_of(event)
         yield Node(number, column, row, name, label, text, number in highlight)
 
 
-def _letter(number: int) -> str:
+def letter_of(number: int) -> str:
     """a to z, then aa, ab, …"""
     before, last = divmod(number, 26)
-    return (_letter(before - 1) if before else "") + chr(ord("a") + last)
+    return (letter_of(before - 1) if before else "") + chr(ord("a") + last)
 
 
-def _header(tree: ScopeTree, thread: int) -> str:
+def thread_header(tree: ScopeTree, thread: int) -> str:
     """The thread and the groups it stands in; those that tell no threads apart are left out, but for the CTA."""
     placement, others = tree.placements[thread], tree.placements
     groups = [f"cta {placement.cta}"]

@@ -57,6 +57,11 @@ def load_model(name: str) -> Model:
     return _read_model(name, path.stem, changed)
 
 
+def is_of_library(model: Model) -> bool:
+    """Whether a model comes with gpudiy."""
+    return Path(model.path).parent == LIBRARY
+
+
 @lru_cache(64)
 def _read_model(path: str, name: str, _changed: int) -> Model:
     return compiled_model(read_text(path), path, name)

@@ -64,23 +64,30 @@ def _explanation_lines(explanation: Explanation) -> Iterator[str]:
         checks = " and ".join(explanation.checks)
         verb = "forbids" if len(explanation.checks) == 1 else "forbid"
         yield f"  {checks} {verb} it; all else would permit this execution:"
-    yield from _event_lines(verdict.test, execution)
-    names = event_names(execution.skeleton)
     if verdict.allowed:
-        relations = basic_relations(execution)
-        for relation in ("rf", "co", "fr"):
-            pairs = [
-                f"{names[one]} → {names[other]}" for one, other in execution.skeleton.algebra.pairs(relations[relation])
-            ]
-            if pairs:
-                yield f"    {relation:<4}{', '.join(pairs)}"
-    elif explanation.steps:
+        yield from execution_lines(execution)
+        return
+    yield from _event_lines(execution)
+    if explanation.steps:
+        names = event_names(execution.skeleton)
         yield f"  {explanation.checks[0]} objects to"
         for step in explanation.steps:
             yield f"    {names[step.source]} ─{step.relation}→ {names[step.target]}"
 
 
-def _event_lines(test: Test, execution: Execution) -> Iterator[str]:
+def execution_lines(execution: Execution) -> Iterator[str]:
+    """The events of an execution, one line each, then rf, co and fr."""
+    yield from _event_lines(execution)
+    names, relations = event_names(execution.skeleton), basic_relations(execution)
+    for relation in ("rf", "co", "fr"):
+        pairs = [
+            f"{names[one]} → {names[other]}" for one, other in execution.skeleton.algebra.pairs(relations[relation])
+        ]
+        if pairs:
+            yield f"    {relation:<4}{', '.join(pairs)}"
+
+
+def _event_lines(execution: Execution) -> Iterator[str]:
     names = event_names(execution.skeleton)
     for number, event in enumerate(execution.events):
         if event.instruction is not None:

@@ -124,7 +124,7 @@ def make_plan(model: Model) -> SearchPlan:
         coherence,
         all(all_grow[slot] in (Growth.EXACT, Growth.GROWS) for slot in coherence.least),
         only_grown(model),
-        all(is_final(check, fewer_events[check.slot]) for check in checks),
+        all(not check.negated and is_final(check, fewer_events[check.slot]) for check in checks),
     )
 
 

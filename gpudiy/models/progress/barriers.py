@@ -1,0 +1,49 @@
+"""Barriers of a CTA while a test runs: who has arrived, and whom that releases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gpudiy.models.problems import Undecidable
+
+
+class BarrierKey(NamedTuple):
+    """Barriers with the same key meet."""
+
+    cta: int
+    instance: int
+    identifier: int
+
+
+class Arrival(NamedTuple):
+    """A thread at a barrier; `expected` is how many arrivals it expects, None for all threads of the CTA."""
+
+    thread: int
+    expected: int | None
+
+
+Arrivals = tuple[tuple[BarrierKey, tuple[Arrival, ...]], ...]  # since each barrier was last complete, sorted
+
+
+def arrivals_needed(count: int) -> int:
+    """How many litmus threads a barrier with this count waits for."""
+    return count
+
+
+def add_arrival(arrivals: Arrivals, key: BarrierKey, arrival: Arrival) -> Arrivals:
+    """The arrivals with one more; raises `Undecidable` where the threads do not agree how many are expected."""
+    known = dict(arrivals)
+    before = known.get(key, ())
+    if any(other.expected != arrival.expected for other in before):
+        raise Undecidable(f"threads wait at barrier {key.identifier} with different counts")
+    known[key] = tuple(sorted((*before, arrival), key=lambda each: each.thread))
+    return tuple(sorted(known.items()))
+
+
+def is_complete(arrived: tuple[Arrival, ...], unfinished: Iterable[int]) -> bool:
+    """Whether a barrier is complete; without a count it waits for all threads of the CTA that have not finished."""
+    count = arrived[0].expected
+    if count is not None:
+        return len(arrived) >= arrivals_needed(count)
+    return {each.thread for each in arrived}.issuperset(unfinished)

@@ -1,0 +1,248 @@
+"""A machine that runs a test: threads take turns, and each sees at once what others write.
+
+A step of a thread is one instruction that others can notice, with the instructions on registers around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from gpudiy.litmus.access import Proxy
+from gpudiy.litmus.condition import AddressOf, Value
+from gpudiy.litmus.instruction import (
+    Alu,
+    Atomic,
+    AtomicOperation,
+    Barrier,
+    BarrierMode,
+    Branch,
+    Fence,
+    Immediate,
+    Instruction,
+    Label,
+    Load,
+    MemoryInstruction,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    guard_of,
+)
+from gpudiy.litmus.instruction_text import instruction_text
+from gpudiy.litmus.memory_types import initial_memory, wrap_value
+from gpudiy.litmus.test import Test, Thread
+from gpudiy.models.problems import Undecidable
+from gpudiy.models.progress.awaits import loop_heads
+from gpudiy.models.progress.barriers import Arrival, Arrivals, BarrierKey, add_arrival, is_complete
+from gpudiy.models.values import are_equal, compare, compute, modify
+
+Registers = tuple[Value, ...]  # in the order in which they are declared
+Memory = tuple[Value, ...]  # one value for each location
+
+
+class Action(NamedTuple):
+    """An instruction that a thread ran; `value` is what it read from memory or wrote there, if it did."""
+
+    thread: int
+    position: int
+    value: Value | None = None
+
+
+class Program:
+    """The code of one thread, ready to run."""
+
+    def __init__(self, test: Test, number: int) -> None:
+        self.number = number
+        self.code: Thread = test.threads[number]
+        declared = test.registers_of(number)
+        self.slots = {declaration.name: index for index, declaration in enumerate(declared)}
+        self.initial: Registers = tuple(wrap_value(each.initial, each.type) for each in declared)
+        self.labels = {each.name: index for index, each in enumerate(self.code) if isinstance(each, Label)}
+        self.heads = loop_heads(self.code)
+        names = test.memory_map.locations()
+        order = {location: index for index, location in enumerate(dict.fromkeys(names.values()))}
+        self.places = {name: order[location] for name, location in names.items()}
+        self.cta = test.scope_tree.placements[number].cta
+
+    def runs(self, instruction: Instruction, registers: Registers) -> bool:
+        """Whether the guard of an instruction lets it run."""
+        guard = guard_of(instruction)
+        return guard is None or bool(registers[self.slots[guard.predicate.name]]) != guard.negated
+
+    def value(self, operand: Operand, registers: Registers) -> Value:
+        """What an operand stands for."""
+        match operand:
+            case Immediate(value=value):
+                return value
+            case Register(name=name):
+                return registers[self.slots[name]]
+            case _:
+                return AddressOf(operand.name)
+
+    def place(self, instruction: MemoryInstruction, registers: Registers) -> int:
+        """The location that an access touches."""
+        if instruction.access.proxy is not Proxy.GENERIC:
+            raise Undecidable(f"the proxy of `{instruction_text(instruction)}` of P{self.number} has no meaning here")
+        target = self.value(instruction.address, registers)
+        if not isinstance(target, AddressOf):
+            raise Undecidable(f"P{self.number} uses {target} as an address")
+        return self.places[target.variable]
+
+    def assign(self, registers: Registers, register: Register, value: Value) -> Registers:
+        slot = self.slots[register.name]
+        return (*registers[:slot], value, *registers[slot + 1 :])
+
+    def compute(self, instruction: Alu | SetPredicate, registers: Registers) -> Registers:
+        """The registers behind an instruction that touches nothing else."""
+        values = [self.value(source, registers) for source in instruction.sources]
+        if isinstance(instruction, Alu):
+            return self.assign(registers, instruction.destination, compute(instruction, values))
+        truth = compare(instruction.comparison, values[0], values[1], instruction.type)
+        return self.assign(registers, instruction.destination, int(truth))
+
+    def access(
+        self, instruction: MemoryInstruction, registers: Registers, memory: Memory
+    ) -> tuple[Registers, Memory, Value, bool]:
+        """Registers and memory behind an access, the value that it read or wrote, and whether it wrote."""
+        place = self.place(instruction, registers)
+        old = memory[place]
+        written: Value | None = None
+        shown = old
+        match instruction:
+            case Load(destination=destination):
+                registers = self.assign(registers, destination, old)
+            case Store(source=source, access=access):
+                shown = written = wrap_value(self.value(source, registers), access.type)
+            case Atomic() | Reduce():
+                operands = [self.value(source, registers) for source in instruction.sources]
+                is_cas = instruction.operation is AtomicOperation.CAS
+                if not is_cas or are_equal(old, operands[0], instruction.access.type):
+                    written = modify(instruction, old, operands)
+                if isinstance(instruction, Atomic):
+                    registers = self.assign(registers, instruction.destination, old)
+        if written is not None:
+            memory = (*memory[:place], written, *memory[place + 1 :])
+        return registers, memory, shown, written is not None
+
+    def barrier(self, barrier: Barrier, registers: Registers) -> tuple[BarrierKey, Arrival]:
+        """The barrier that an instruction comes to, and the arrival there."""
+        identifier = self.value(barrier.identifier, registers)
+        count = None if barrier.count is None else self.value(barrier.count, registers)
+        if isinstance(identifier, AddressOf) or isinstance(count, AddressOf):
+            raise Undecidable(f"P{self.number} uses an address as the number of a barrier")
+        return BarrierKey(self.cta, barrier.instance, identifier), Arrival(self.number, count)
+
+
+class ThreadPoint(NamedTuple):
+    """Where a thread is; `waiting` is the barrier at which it waits."""
+
+    position: int
+    registers: Registers
+    waiting: BarrierKey | None = None
+
+
+class MachineState(NamedTuple):
+    """All threads and memory; `started` has a bit for each thread that took a step, where that matters."""
+
+    threads: tuple[ThreadPoint, ...]
+    memory: Memory
+    arrivals: Arrivals = ()
+    started: int = 0
+
+
+class ThreadMachine:
+    """Runs a test thread by thread; the units that are scheduled are the threads."""
+
+    def __init__(self, test: Test, remember_started: bool) -> None:
+        self.remember_started = remember_started
+        self.programs = [Program(test, number) for number in range(len(test.threads))]
+        locations = dict.fromkeys(test.memory_map.locations().values())
+        memory = tuple(initial_memory(test, location) for location in locations)
+        self.initial = MachineState(tuple(ThreadPoint(0, program.initial) for program in self.programs), memory)
+
+    def is_finished(self, state: MachineState) -> bool:
+        """Whether all threads have finished."""
+        return all(self._at_end(state, number) for number in range(len(self.programs)))
+
+    def started(self, state: MachineState) -> frozenset[int]:
+        """The threads that took a step."""
+        return frozenset(number for number in range(len(self.programs)) if state.started >> number & 1)
+
+    def successors(self, state: MachineState) -> Iterator[tuple[int, tuple[Action, ...], MachineState]]:
+        """One step of each thread that can take one: the thread, what it did, and the state behind it."""
+        for number, point in enumerate(state.threads):
+            if point.waiting is None and not self._at_end(state, number):
+                actions, after = self._step(state, number, point)
+                yield number, actions, after
+
+    def _at_end(self, state: MachineState, number: int) -> bool:
+        return state.threads[number].position == len(self.programs[number].code)
+
+    def _step(self, state: MachineState, number: int, point: ThreadPoint) -> tuple[tuple[Action, ...], MachineState]:
+        program = self.programs[number]
+        position, registers, _ = point
+        memory, arrivals, waiting = state.memory, state.arrivals, None
+        action: Action | None = None
+        passed: set[int] = set()  # heads of loops: a step goes round a loop at most once
+        while position < len(program.code):
+            instruction = program.code[position]
+            runs = program.runs(instruction, registers)
+            if position in program.heads:
+                if position in passed:
+                    break
+                passed.add(position)
+            if runs and not isinstance(instruction, (Alu, SetPredicate, Branch, Label)):
+                if action is not None:
+                    break
+                action = Action(number, position)
+            if not runs:
+                position += 1
+                continue
+            match instruction:
+                case Load() | Store() | Atomic() | Reduce():
+                    registers, memory, value, _ = program.access(instruction, registers, memory)
+                    action = Action(number, position, value)
+                case Barrier():
+                    key, arrival = program.barrier(instruction, registers)
+                    arrivals = add_arrival(arrivals, key, arrival)
+                    if instruction.mode is BarrierMode.SYNC:
+                        waiting = key
+                        break
+                case Alu() | SetPredicate():
+                    registers = program.compute(instruction, registers)
+                case Branch(target=target):
+                    position = program.labels[target]
+                    continue
+                case ProxyFence():
+                    raise Undecidable(f"`{instruction_text(instruction)}` of P{number} has no meaning here")
+                case Fence() | Label():
+                    pass
+            position += 1
+        threads = list(state.threads)
+        threads[number] = ThreadPoint(position, registers, waiting)
+        started = state.started | (1 << number if self.remember_started else 0)
+        after = self._release(MachineState(tuple(threads), memory, arrivals, started))
+        return (action or Action(number, point.position),), after
+
+    def _release(self, state: MachineState) -> MachineState:
+        """The state in which threads have left the barriers that are complete."""
+        left: list[tuple[BarrierKey, tuple[Arrival, ...]]] = []
+        threads = list(state.threads)
+        for key, arrived in state.arrivals:
+            unfinished = [
+                number
+                for number, program in enumerate(self.programs)
+                if program.cta == key.cta and not self._at_end(state, number)
+            ]
+            if not is_complete(arrived, unfinished):
+                left.append((key, arrived))
+                continue
+            for number, point in enumerate(threads):
+                if point.waiting == key:
+                    threads[number] = ThreadPoint(point.position + 1, point.registers)
+        if len(left) == len(state.arrivals):
+            return state
+        return self._release(state._replace(threads=tuple(threads), arrivals=tuple(left)))
