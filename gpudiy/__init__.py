@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from gpudiy.logs.tables.table import Tables
     from gpudiy.logs.writing import write_log
     from gpudiy.models.execution import Execution
+    from gpudiy.models.progress.verdict import decide_progress
+    from gpudiy.models.races import find_race
     from gpudiy.models.verdict import Verdict
     from gpudiy.models.verdict_frame import model
 
@@ -60,6 +62,8 @@ _MODULES = {
     "logs.tables.table": ("Tables",),
     "logs.writing": ("write_log",),
     "models.execution": ("Execution",),
+    "models.progress.verdict": ("decide_progress",),
+    "models.races": ("find_race",),
     "models.verdict": ("Verdict",),
     "models.verdict_frame": ("model",),
 }
@@ -68,8 +72,8 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "ChipComparison", "Conformance", "DeviceFailure", "Execution", "GpudiyError", "HtmlReport", "InputError",
     "Judgement", "LockReport", "MissingTool", "Record", "Tables", "Test", "UnwritableOutput", "UsageError", "Verdict",
-    "__version__", "build", "check_lock", "compare", "conform", "generate", "model", "read", "read_all", "read_log",
-    "report", "run", "table", "write_log",
+    "__version__", "build", "check_lock", "compare", "conform", "decide_progress", "find_race", "generate", "model",
+    "read", "read_all", "read_log", "report", "run", "table", "write_log",
 ]  # fmt: skip
 
 

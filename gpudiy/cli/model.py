@@ -21,14 +21,24 @@ examples:
   gpudiy model tests/ --models ptx-asplos15 -j 4 --csv
   gpudiy model mp.litmus --explain
   gpudiy model mp.litmus --witness mp.svg
+  gpudiy model mp.litmus --races --explain
+  gpudiy model lock.litmus --progress obe
 
-exit code: 0 done, 1 a verdict is not the expected one, 2 bad input, 3 undecided within the time limit"""
+exit code: 0 done, 1 a verdict is not the expected one, or there is a race or a run that may hang, 2 bad input,
+3 undecided within the time limit"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a file, a directory, @LIST, or - for standard input")
     parser.add_argument(
         "--models", "-m", metavar="M1,M2", default="ptx-6.0", help="library models or .cat files (default: %(default)s)"
+    )
+    question = parser.add_mutually_exclusive_group()
+    question.add_argument("--races", action="store_true", help="is there a data race? which accesses?")
+    question.add_argument(
+        "--progress",
+        choices=("fair", "hsa", "obe", "lobe", "lockstep"),
+        help="does every run end, if the scheduler promises this?",
     )
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument("--all-outcomes", action="store_true", help="list all outcomes, as herd does")
@@ -68,6 +78,10 @@ def run(arguments: Namespace) -> int:
         load_model(name)
     sources = list(find_sources(arguments.paths))
     expected = Expectations.read(arguments.expect) if arguments.expect else None
+    if arguments.races or arguments.progress is not None:
+        from gpudiy.cli.model_questions import ask
+
+        return ask(arguments, sources, names)
     if arguments.witness is not None:
         from gpudiy.cli.witnessing import draw_execution
 

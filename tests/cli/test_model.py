@@ -233,3 +233,57 @@ def test_many_fences_are_left_to_the_solver(tmp_path: Path, capsys: pytest.Captu
     file.write_text("GPU_PTX ring\n{}\n" + " ;\n".join(rows) + f" ;\n(device {tree})\n{memory}\nexists ({asked})\n")
     assert main(["model", str(file), "-m", "ptx-6.0"]) == 0
     assert "forbidden" in capsys.readouterr().out
+
+
+RACES, PROGRESS = DATA / "races", DATA / "progress"
+
+
+def test_races(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    racy, fine = str(RACES / "weak-weak.litmus"), str(RACES / "MP-guarded.litmus")
+    assert main(["model", fine, "--races"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["MP-guarded", "race-free"]
+    assert main(["model", racy, fine, "--races", "--csv", "-j", "2", "-m", "ptx-6.0,ptx-7.5"]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == ["weak-weak,races,races", "MP-guarded,race-free,race-free"]
+    assert main(["model", racy, "--races", "--json"]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert record["verdict"] == "races"
+    assert record["races"] == [["P0, instruction 1: st.s32 [x],1", "P1, instruction 1: ld.s32 r0,[x]"]]
+    assert main(["model", racy, "--races", "--explain"]) == 1
+    assert "races with" in capsys.readouterr().out
+    picture = tmp_path / "race.svg"
+    assert main(["model", racy, "--races", "--witness", str(picture)]) == 1
+    assert ">race<" in picture.read_text()
+    capsys.readouterr()
+    assert main(["model", str(RACES / "counted-loop.litmus"), "--races"]) == 3
+    told = capsys.readouterr()
+    assert "undecided (bounded)" in told.out and "more than 2 times" in told.err
+    assert main(["model", racy, "--races", "-m", "sc"]) == 2
+    assert "does not say what a data race is" in capsys.readouterr().err
+    assert main(["model", racy, "--races", "--all-outcomes"]) == 2
+
+
+def test_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wait, mutex = str(PROGRESS / "wait-for-lower.litmus"), str(PROGRESS / "mutex.litmus")
+    assert main(["model", wait, mutex, "--progress", "lobe", "-m", "sc,ptx-6.0", "-j", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].split() == ["wait-for-lower", "terminates", "terminates"]
+    assert main(["model", wait, "--progress", "obe", "--csv"]) == 1
+    assert capsys.readouterr().out == "test,ptx-6.0\nwait-for-lower,may hang\n"
+    assert main(["model", wait, "--progress", "obe", "--json"]) == 1
+    record = json.loads(capsys.readouterr().out)
+    assert (record["progress"], record["verdict"]) == ("obe", "may hang")
+    assert record["repeated"] == ["P1: ld.relaxed.gpu.s32 r0,[x] reads 0"]
+    assert main(["model", wait, "--progress", "obe", "--explain"]) == 1
+    assert "P0 never takes a step, which obe does not promise" in capsys.readouterr().out
+    assert main(["model", mutex, "--progress", "hsa", "--explain"]) == 1
+    assert "P1 takes no more steps, which hsa does not promise" in capsys.readouterr().out
+    for name, guarantee in (("mutex-in-one-warp", "lockstep"), ("handshake-weak", "fair")):
+        picture = tmp_path / f"{name}.svg"
+        arguments = ["model", str(PROGRESS / f"{name}.litmus"), "--progress", guarantee, "--witness", str(picture)]
+        assert main(arguments) == 1 and "may hang" in picture.read_text()
+    assert main(["model", wait, "--progress", "fair", "--witness", str(tmp_path / "none.svg")]) == 0
+    capsys.readouterr()
+    assert main(["model", str(PROGRESS / "counted-loop.litmus"), "--progress", "fair"]) == 2
+    assert "only sc can say" in capsys.readouterr().err
+    broken = tmp_path / "broken.litmus"
+    broken.write_text("GPU_PTX broken\n")
+    assert main(["model", str(broken), "--progress", "fair"]) == 2
