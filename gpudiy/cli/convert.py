@@ -67,9 +67,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _print_as(test: Test, arguments: Namespace) -> str:
-    from gpudiy.litmus.printer import Format, modernised, print_test
+    from gpudiy.litmus.printer import Format, modernise_test, print_test
 
-    return print_test(modernised(test) if arguments.modern else test, Format(arguments.to))
+    return print_test(modernise_test(test) if arguments.modern else test, Format(arguments.to))
 
 
 def _to_stream(_source: str, texts: list[str]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpudiy.litmus.instruction import Instruction
     from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
     from gpudiy.litmus.print_dat3m import CannotExpress
-    from gpudiy.litmus.printer import Format, modernised, print_test
+    from gpudiy.litmus.printer import Format, modernise_test, print_test
     from gpudiy.litmus.reader import read_test, read_tests
     from gpudiy.litmus.scope_tree import ScopeTree
     from gpudiy.litmus.shape import shape_hash
@@ -32,7 +32,7 @@ _MODULES = {
     "instruction": ("Instruction",),
     "memory_map": ("MappedVariable", "MemoryMap"),
     "print_dat3m": ("CannotExpress",),
-    "printer": ("Format", "modernised", "print_test"),
+    "printer": ("Format", "modernise_test", "print_test"),
     "reader": ("read_test", "read_tests"),
     "scope_tree": ("ScopeTree",),
     "shape": ("shape_hash",),
@@ -44,7 +44,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "Access", "CacheOperator", "CannotExpress", "Condition", "Format", "InitialMemory", "Instruction", "InvalidTest",
     "LitmusError", "MappedVariable", "MemoryMap", "Order", "Proxy", "Quantifier", "RegisterDeclaration", "ScalarType",
-    "Scope", "ScopeTree", "Space", "Test", "content_hash", "find_sources", "load_tests", "modernised", "print_test",
+    "Scope", "ScopeTree", "Space", "Test", "content_hash", "find_sources", "load_tests", "modernise_test", "print_test",
     "read_test", "read_tests", "shape_hash",
 ]  # fmt: skip
 

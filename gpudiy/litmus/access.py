@@ -1,4 +1,4 @@
-"""How an access touches memory: its type, order, scope, space, cache operator and proxy."""
+"""The attributes of an access: its type, order, scope, space, cache operator and proxy."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ ACCESS_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
 
 class Space(StrEnum):
-    """Where a variable lives."""
+    """The memory that contains a variable."""
 
     GLOBAL = "global"
     SHARED = "shared"
@@ -63,8 +63,8 @@ class Space(StrEnum):
 class Order(StrEnum):
     """The memory order of an access.
 
-    A volatile access is a relaxed one of scope sys that no compiler may touch. An mmio access is one that the hardware
-    also does exactly as often as the program says, neither merged with others nor repeated.
+    A volatile access is a relaxed access of scope sys that no compiler may change. The hardware performs an mmio access
+    exactly once, neither merged with others nor repeated.
     """
 
     WEAK = "weak"
@@ -91,7 +91,7 @@ class Order(StrEnum):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The order as modifiers, the word that tells it from others first."""
+        """The order as modifiers; the first one identifies it."""
         return ("mmio", "relaxed", "sys") if self is Order.MMIO else (self.value,)
 
     @property
@@ -131,9 +131,10 @@ class Proxy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The attributes every load, store, atomic and reduction has.
+    """The attributes of a load, store, atomic or reduction.
 
-    `space` and `cache` are None where the instruction does not say; `scope` is set exactly when the order takes one.
+    `space` and `cache` are None if the instruction does not state them; `scope` is set exactly when the order takes
+    one.
     """
 
     type: ScalarType = ScalarType.S32
@@ -145,7 +146,7 @@ class Access:
 
     @property
     def effective_scope(self) -> Scope | None:
-        """The scope the memory model sees: volatile reaches the whole system, weak has none."""
+        """The scope for memory models: that of volatile is the whole system, weak has none."""
         return self.scope or self.order.implied_scope
 
     @property
@@ -154,7 +155,7 @@ class Access:
 
     @property
     def strength(self) -> str:
-        """The modifiers that say how strong the access is: `.acquire.gpu`, `.volatile`, `.cg`, or nothing."""
+        """The modifiers for the strength of the access: `.acquire.gpu`, `.volatile`, `.cg`, or nothing."""
         scope = "" if self.scope is None else f".{self.scope.word}"
         return f"{self.order.spelling}{scope}{'' if self.cache is None else f'.{self.cache}'}"
 
@@ -167,6 +168,6 @@ class Access:
 
     @property
     def hash_words(self) -> str:
-        """What a content hash says of the access."""
+        """The access in a content hash."""
         scope = "-" if self.scope is None else self.scope.word
         return f"{self.type} {self.order} {scope} {self.space or '-'} {self.cache or '-'} {self.proxy}"

@@ -1,4 +1,4 @@
-"""Conditions: what a test asks of its final states."""
+"""Conditions on the final states of a test."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from gpudiy.litmus.instruction import Comparison
 
-DEEPEST = 40  # nesting of a condition, or of a scope tree, that a reader follows
+DEEPEST = 40  # the deepest nesting of a condition or scope tree that can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +28,14 @@ class FinalVariable:
 
 @dataclass(frozen=True, slots=True)
 class Constant:
+    """A number in a condition."""
+
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class AddressOf:
-    """The address of a variable: an initial value, or what a register is compared with."""
+    """The address of a variable, as an initial value or in a comparison."""
 
     variable: str
 
@@ -45,6 +47,8 @@ Value = int | AddressOf
 
 @dataclass(frozen=True, slots=True)
 class Compare:
+    """A comparison of two terms."""
+
     comparison: Comparison
     left: Term
     right: Term
@@ -52,25 +56,29 @@ class Compare:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """True if the inner expression is false."""
+
     inner: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class And:
-    """True when all parts are; without parts it is true."""
+    """True if all parts are, also without parts."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or:
-    """True when some part is; without parts it is false."""
+    """True if some part is; false without parts."""
 
     parts: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Implies:
+    """True if the premise is false or the conclusion is true."""
+
     premise: Expression
     conclusion: Expression
 
@@ -79,6 +87,8 @@ Expression = Compare | Not | And | Or | Implies
 
 
 class Quantifier(StrEnum):
+    """Whether some final state, none, or every one must satisfy the expression."""
+
     EXISTS = "exists"
     NOT_EXISTS = "~exists"
     FORALL = "forall"
@@ -86,6 +96,8 @@ class Quantifier(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
+    """An expression with its quantifier."""
+
     quantifier: Quantifier
     expression: Expression
 
@@ -106,7 +118,7 @@ def comparisons(expression: Expression) -> Iterator[Compare]:
 
 
 def observables(expression: Expression) -> list[Observable]:
-    """The registers and variables the expression looks at, each once, left to right."""
+    """The registers and variables in the expression, left to right, without repetitions."""
     seen: dict[Observable, None] = {}
     for comparison in comparisons(expression):
         for term in (comparison.left, comparison.right):
@@ -116,16 +128,16 @@ def observables(expression: Expression) -> list[Observable]:
 
 
 def holds(expression: Expression, value_of: Callable[[Observable], Value]) -> bool:
-    """Whether the expression is true of a final state; addresses are only ever equal or different."""
+    """Whether a final state satisfies the expression; addresses can only be equal or different."""
 
-    def valued(term: Term) -> Value:
+    def evaluate(term: Term) -> Value:
         if isinstance(term, Constant):
             return term.value
         return term if isinstance(term, AddressOf) else value_of(term)
 
     match expression:
         case Compare(comparison=comparison, left=left, right=right):
-            return _compare(comparison, valued(left), valued(right))
+            return _compare(comparison, evaluate(left), evaluate(right))
         case Not(inner=inner):
             return not holds(inner, value_of)
         case And(parts=parts):
@@ -136,19 +148,19 @@ def holds(expression: Expression, value_of: Callable[[Observable], Value]) -> bo
             return not holds(premise, value_of) or holds(conclusion, value_of)
 
 
-def mapped(expression: Expression, change: Callable[[Term], Term]) -> Expression:
+def map_terms(expression: Expression, change: Callable[[Term], Term]) -> Expression:
     """The expression with every term changed."""
     match expression:
         case Compare():
             return replace(expression, left=change(expression.left), right=change(expression.right))
         case Not():
-            return Not(mapped(expression.inner, change))
+            return Not(map_terms(expression.inner, change))
         case And():
-            return And(tuple(mapped(part, change) for part in expression.parts))
+            return And(tuple(map_terms(part, change) for part in expression.parts))
         case Or():
-            return Or(tuple(mapped(part, change) for part in expression.parts))
+            return Or(tuple(map_terms(part, change) for part in expression.parts))
         case Implies():
-            return Implies(mapped(expression.premise, change), mapped(expression.conclusion, change))
+            return Implies(map_terms(expression.premise, change), map_terms(expression.conclusion, change))
 
 
 def _compare(comparison: Comparison, left: Value, right: Value) -> bool:

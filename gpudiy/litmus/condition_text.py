@@ -54,6 +54,7 @@ def expression_text(expression: Expression, *, dat3m: bool = False) -> str:
 
 
 def term_text(term: Term, *, dat3m: bool = False) -> str:
+    """A term: `0:r1`, `x`, `5` or `&x`; dat3m writes `P0:r1`."""
     match term:
         case FinalRegister(thread=thread, name=name):
             return f"{'P' if dat3m else ''}{thread}:{name}"

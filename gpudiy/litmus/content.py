@@ -1,4 +1,4 @@
-"""What a test means, apart from how it is spelt: the normal form behind its hashes."""
+"""The meaning of a test without its spelling: the normal form for its hashes."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ def content_hash(test: Test) -> str:
 
 
 def digest(text: str) -> str:
+    """The hash of a text: 32 hexadecimal digits."""
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
@@ -73,16 +74,18 @@ class Content:
         normal = [_thread_tokens(*thread) for thread in zip(test.threads, declared, strict=True)]
         threads = tuple(thread.tokens for thread in normal)
         registers = tuple({name: thread.final(name) for name in thread.declared} for thread in normal)
-        initial = {entry.variable: widths.reduced(entry.value, FinalVariable(entry.variable)) for entry in test.init}
+        initial = {
+            entry.variable: widths.unsigned_value(entry.value, FinalVariable(entry.variable)) for entry in test.init
+        }
         mapped = {variable.name: variable for variable in test.memory_map.variables}
         variables = _used_variables(test, threads, registers, initial)
-        return Content(widths.unsigned(test), threads, registers, variables, mapped, initial)
+        return Content(widths.compare_bits(test), threads, registers, variables, mapped, initial)
 
     def text(self, order: Sequence[int], names: dict[str, str]) -> str:
         """The content with thread order[i] as thread i and every variable under its name in `names`."""
         new_number = {old: new for new, old in enumerate(order)}
         parts = [self._thread_text(thread, names) for thread in order]
-        parts.append(repr(self.test.scope_tree.renamed(order).placements))
+        parts.append(repr(self.test.scope_tree.reorder_threads(order).placements))
         parts += sorted(self._variable_text(name, names) for name in self.variables)
         condition = self.test.condition
         parts.append(f"{condition.quantifier} {self.expression(condition.expression, new_number, names)}")
@@ -127,46 +130,46 @@ class _Widths:
         self.test = test
         self._types: dict[Observable, ScalarType] | None = None
 
-    def unsigned(self, test: Test) -> Test:
-        """The test whose condition and filter compare bit patterns wherever the order of numbers does not matter."""
+    def compare_bits(self, test: Test) -> Test:
+        """The test with unsigned constants in the equalities of its condition and filter."""
         expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
-        if not any(self._negative(compare) for expression in expressions for compare in comparisons(expression)):
+        if not any(self._has_negative(compare) for expression in expressions for compare in comparisons(expression)):
             return test
-        condition, *filter = [self._rewritten(expression) for expression in expressions]
+        condition, *filter = [self._rewrite(expression) for expression in expressions]
         return replace(
             test, condition=replace(test.condition, expression=condition), filter=filter[0] if filter else None
         )
 
-    def reduced(self, value: Value, place: Observable) -> Value:
-        """The value as the unsigned number of its bits in that place; 64 bits where nobody says how many."""
+    def unsigned_value(self, value: Value, place: Observable) -> Value:
+        """The value as an unsigned number of the width of that place; 64 bits if its width is not known."""
         if isinstance(value, AddressOf) or value >= 0:
             return value
         type = self._type_of(place)
         return value % (1 << (64 if type is None else type.bits))
 
-    def _negative(self, compare: Compare) -> bool:
+    def _has_negative(self, compare: Compare) -> bool:
         return compare.comparison in (Comparison.EQ, Comparison.NE) and any(
             isinstance(term, Constant) and term.value < 0 for term in (compare.left, compare.right)
         )
 
-    def _rewritten(self, expression: Expression) -> Expression:
+    def _rewrite(self, expression: Expression) -> Expression:
         match expression:
             case Compare(left=left, right=right):
-                if not self._negative(expression):
+                if not self._has_negative(expression):
                     return expression
                 return Compare(expression.comparison, self._term(left, right), self._term(right, left))
             case Not(inner=inner):
-                return Not(self._rewritten(inner))
+                return Not(self._rewrite(inner))
             case And(parts=parts):
-                return And(tuple(map(self._rewritten, parts)))
+                return And(tuple(map(self._rewrite, parts)))
             case Or(parts=parts):
-                return Or(tuple(map(self._rewritten, parts)))
+                return Or(tuple(map(self._rewrite, parts)))
             case Implies(premise=premise, conclusion=conclusion):
-                return Implies(self._rewritten(premise), self._rewritten(conclusion))
+                return Implies(self._rewrite(premise), self._rewrite(conclusion))
 
     def _term(self, term: Term, other: Term) -> Term:
         if isinstance(term, Constant) and isinstance(other, (FinalRegister, FinalVariable)):
-            value = self.reduced(term.value, other)
+            value = self.unsigned_value(term.value, other)
             return term if isinstance(value, AddressOf) else Constant(value)
         return term
 
@@ -184,7 +187,7 @@ class _Widths:
 
 
 def normal_expression(expression: Expression, term: Callable[[Term], str], negated: bool = False) -> str:
-    """Negation pushed inwards, parts flattened and sorted, comparisons turned one way."""
+    """The normal form: negation pushed inwards, parts flattened and sorted, comparisons in one direction."""
     match expression:
         case Compare(comparison=comparison, left=left, right=right):
             comparison = INVERTED[comparison] if negated else comparison
@@ -200,11 +203,11 @@ def normal_expression(expression: Expression, term: Callable[[Term], str], negat
             return normal_expression(Or((Not(premise), conclusion)), term, negated)
         case And(parts=parts) | Or(parts=parts):
             all_of = isinstance(expression, And) != negated
-            texts = sorted(set(_flattened(parts, term, negated, all_of)))
+            texts = sorted(set(_flatten(parts, term, negated, all_of)))
             return texts[0] if len(texts) == 1 else f"({'and' if all_of else 'or'} {' '.join(texts)})"
 
 
-def _flattened(parts: tuple[Expression, ...], term: Callable[[Term], str], negated: bool, all_of: bool) -> list[str]:
+def _flatten(parts: tuple[Expression, ...], term: Callable[[Term], str], negated: bool, all_of: bool) -> list[str]:
     texts: list[str] = []
     for part in parts:
         inner, turned = part, negated
@@ -213,7 +216,7 @@ def _flattened(parts: tuple[Expression, ...], term: Callable[[Term], str], negat
         if isinstance(inner, Implies):
             inner = Or((Not(inner.premise), inner.conclusion))
         if isinstance(inner, (And, Or)) and (isinstance(inner, And) != turned) == all_of:
-            texts += _flattened(inner.parts, term, turned, all_of)
+            texts += _flatten(inner.parts, term, turned, all_of)
         else:
             texts.append(normal_expression(inner, term, turned))
     return texts

@@ -1,4 +1,4 @@
-"""What stands before the program: registers with their types and initial values, initial memory, aliases."""
+"""The declarations before the program: registers with types and initial values, initial memory, aliases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gpudiy.litmus.test import InitialMemory, RegisterDeclaration
 
 
 class RegisterTypes:
-    """The types of the registers of a thread: a key for what is remembered of its cells, hashed once."""
+    """The types of the registers of a thread; hashed once, because caches use it as a key."""
 
     __slots__ = ("hash", "items", "of")
 
@@ -32,7 +32,7 @@ class RegisterTypes:
 
 
 class TextPiece(NamedTuple):
-    """A part of a text and the offset at which it stands."""
+    """A part of a text and its offset."""
 
     text: str
     offset: int
@@ -40,7 +40,7 @@ class TextPiece(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Declarations:
-    """The declarations of a test. `typed` says whether any register was declared with its type."""
+    """The declarations of a test. `typed`: whether any register is declared with its type."""
 
     pieces: tuple[tuple[TextPiece, RawDeclaration], ...]
     registers: tuple[RegisterDeclaration, ...]
@@ -51,7 +51,7 @@ class Declarations:
 
 @lru_cache(1 << 14)
 def read_declarations(text: str) -> Declarations:
-    """The declarations of a text, each ended by a semicolon; the last one may do without."""
+    """The declarations of a text, each ended by a semicolon, which the last one may omit."""
     pieces = []
     start = 0
     while start < len(text):
@@ -75,7 +75,7 @@ def _frozen(types: dict[int, list[tuple[str, ScalarType]]]) -> dict[int, Registe
 
 
 def _init(pieces: list[tuple[TextPiece, RawDeclaration]]) -> tuple[InitialMemory, ...]:
-    """What memory holds at the start; variables that hold 0 are not kept."""
+    """The initial memory; variables with the value 0 are left out."""
     values: dict[str, Value] = {}
     for piece, raw in pieces:
         if raw.thread is None and raw.aliases is None:
@@ -86,7 +86,7 @@ def _init(pieces: list[tuple[TextPiece, RawDeclaration]]) -> tuple[InitialMemory
 
 
 def _registers(pieces: list[tuple[TextPiece, RawDeclaration]]) -> list[RegisterDeclaration]:
-    """Declared registers; `0:r0=1` gives a declared one its value, and declares it where nobody did."""
+    """Declared registers; `0:r0=1` gives a declared register its value, and declares any other one."""
     typed = {(raw.thread, raw.name) for _, raw in pieces if raw.type is not None}
     values = _values(pieces)
     registers = []
@@ -100,7 +100,7 @@ def _registers(pieces: list[tuple[TextPiece, RawDeclaration]]) -> list[RegisterD
 
 
 def _values(pieces: list[tuple[TextPiece, RawDeclaration]]) -> dict[tuple[int | None, str], Value]:
-    """What registers hold at the start; each is told once."""
+    """The initial values of registers, at most one for each."""
     values: dict[tuple[int | None, str], Value] = {}
     for piece, raw in pieces:
         key = (raw.thread, raw.name)

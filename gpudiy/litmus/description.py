@@ -1,4 +1,4 @@
-"""The parts of a test as a person reads them: its scope tree, what memory and registers hold, what is asked."""
+"""The parts of a test as text: its scope tree, its initial state, its condition."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class TreeLine(NamedTuple):
 
 def short_text(test: Test) -> str:
     """The test in one line: `mp-cas: 2 threads, exists 1:r0=1 /\\ 1:r1=0`."""
-    asked = f"{test.condition.quantifier} {expression_text(test.condition.expression)}"
-    if len(asked) > LONGEST_CONDITION:
-        asked = asked[: LONGEST_CONDITION - 1] + "…"
+    condition = f"{test.condition.quantifier} {expression_text(test.condition.expression)}"
+    if len(condition) > LONGEST_CONDITION:
+        condition = condition[: LONGEST_CONDITION - 1] + "…"
     threads = len(test.threads)
-    return f"{test.name}: {threads} thread{'s' * (threads != 1)}, {asked}"
+    return f"{test.name}: {threads} thread{'s' * (threads != 1)}, {condition}"
 
 
 def tree_lines(test: Test) -> Iterator[TreeLine]:
@@ -58,7 +58,7 @@ def _branches(threads: list[tuple[int, Placement]], levels: list[int], indent: s
 
 
 def start_facts(test: Test) -> Iterator[tuple[str, str]]:
-    """What holds at the start: of memory, and of the registers of each thread that do not hold 0."""
+    """The initial state: memory, and the registers of each thread that are not 0; and the filter."""
     yield "memory", ", ".join(_variable_text(test, variable) for variable in test.memory_map.variables) or "none"
     for number in range(len(test.threads)):
         held = [

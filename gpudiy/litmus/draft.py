@@ -1,4 +1,4 @@
-"""A test while it is being read: its pieces, each with its place, until they make a `Test`."""
+"""A test while it is being read: its pieces, each with its offset."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gpudiy.litmus.condition import (
     Observable,
     Term,
     comparisons,
-    mapped,
+    map_terms,
 )
 from gpudiy.litmus.declarations import Declarations, RegisterTypes, TextPiece, read_declarations
 from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
@@ -66,7 +66,7 @@ class Draft:
         self.memory_map = self.sections.memory_map or self.memory_map
 
     def finish(self, parse_cell: CellParser, *, declared: bool, lenient_map: bool = False) -> SourcedTest:
-        """The test and its text. Registers must be declared where any is (`declared`), else types are inferred."""
+        """The test and its text. With `declared`, registers must be declared; otherwise their types are inferred."""
         assert self.scope_tree is not None and self.memory_map is not None
         variables = frozenset(self.memory_map.names)
         inferred: list[RegisterDeclaration] = []
@@ -76,15 +76,15 @@ class Draft:
             types = self.declarations.types.get(number, NO_TYPES)
             if not declared:
                 known = types.of
-                types = self._inferred(cells, parse_cell, known, variables)
+                types = self._infer_types(cells, parse_cell, known, variables)
                 inferred += [RegisterDeclaration(number, *new) for new in types.items if new[0] not in known]
-            instructions, place = self._instructions(cells, parse_cell, types, variables)
+            instructions, place = self._read_instructions(cells, parse_cell, types, variables)
             threads.append(instructions)
             places.append(place)
         registers = self.declarations.registers
         if inferred:
             registers = tuple(sorted((*registers, *inferred), key=lambda declaration: declaration.thread))
-        condition, filter, locations = self._resolved(registers, variables)
+        condition, filter, locations = self._resolve_registers(registers, variables)
         build = partial(
             Test,
             name=self.name,
@@ -99,16 +99,16 @@ class Draft:
             locations=locations,
         )
         try:
-            return self._sourced(build(memory_map=self.memory_map), places)
+            return self._add_source(build(memory_map=self.memory_map), places)
         except InvalidTest as invalid:
-            if lenient_map and (test := self._symbolic(build)) is not None:
-                return self._sourced(test, places)
-            raise self._located(invalid, places) from None
+            if lenient_map and (test := self._try_symbolic_map(build)) is not None:
+                return self._add_source(test, places)
+            raise self._locate_error(invalid, places) from None
 
-    def _sourced(self, test: Test, places: list[list[TextPiece]]) -> SourcedTest:
+    def _add_source(self, test: Test, places: list[list[TextPiece]]) -> SourcedTest:
         return SourcedTest(test, self.source, tuple(tuple(place.offset for place in thread) for thread in places))
 
-    def _inferred(
+    def _infer_types(
         self, cells: list[TextPiece], parse_cell: CellParser, known: dict[str, ScalarType], variables: frozenset[str]
     ) -> RegisterTypes:
         """Types for all registers of a thread, the declared ones first and predicates last."""
@@ -118,8 +118,8 @@ class Draft:
             sorted(inferred.items(), key=lambda item: (item[0] not in known, item[1] is ScalarType.PRED))
         )
 
-    def _symbolic(self, build: Callable[..., Test]) -> Test | None:
-        """The test with a map that nobody believes, if the fault is that instructions contradict the map."""
+    def _try_symbolic_map(self, build: Callable[..., Test]) -> Test | None:
+        """The test with a symbolic map, if the error is that instructions contradict the map."""
         assert self.memory_map is not None
         try:
             test = build(memory_map=replace(self.memory_map, symbolic=True))
@@ -127,50 +127,50 @@ class Draft:
             return None
         return test if contradicts_map(test) else None
 
-    def _instructions(
+    def _read_instructions(
         self, cells: list[TextPiece], parse_cell: CellParser, types: RegisterTypes, variables: frozenset[str]
     ) -> tuple[tuple[Instruction, ...], list[TextPiece]]:
         instructions: list[Instruction] = []
         places: list[TextPiece] = []
         for cell in cells:
             try:
-                built = _built(cell.text, parse_cell, types, variables)
+                built = _build_instructions(cell.text, parse_cell, types, variables)
             except SyntaxProblem as problem:
-                moved = problem.moved(*cell)
+                moved = problem.move_into(*cell)
                 raise self.source.error(moved.message, moved.offset, moved.hint) from None
             instructions += built
             places += [cell] * len(built)
         return tuple(instructions), places
 
-    def _resolved(
+    def _resolve_registers(
         self, registers: tuple[RegisterDeclaration, ...], variables: frozenset[str]
     ) -> tuple[Condition, Expression | None, tuple[Observable, ...]]:
-        """Figures write `r0=1` for the register r0 of the only thread that has one."""
+        """In conditions, replace `r0=1` by the register r0 of the only thread that has one."""
         condition, filter, locations = self.sections.condition, self.sections.filter, self.sections.locations
         assert condition is not None
         terms = [*locations, *_terms(condition.expression), *(() if filter is None else _terms(filter))]
-        if not any(_unknown(term, variables) for term in terms):
+        if not any(_is_unknown(term, variables) for term in terms):
             return condition, filter, locations
         owners: dict[str, list[int]] = {}
         for declaration in registers:
             owners.setdefault(declaration.name, []).append(declaration.thread)
 
-        def owned(term: AnyTerm) -> AnyTerm | FinalRegister:
-            if isinstance(term, FinalVariable) and _unknown(term, variables) and len(owners.get(term.name, ())) == 1:
+        def add_owner(term: AnyTerm) -> AnyTerm | FinalRegister:
+            if isinstance(term, FinalVariable) and _is_unknown(term, variables) and len(owners.get(term.name, ())) == 1:
                 return FinalRegister(owners[term.name][0], term.name)
             return term
 
-        condition = replace(condition, expression=mapped(condition.expression, owned))
-        filter = None if filter is None else mapped(filter, owned)
-        return condition, filter, tuple(owned(term) for term in locations)
+        condition = replace(condition, expression=map_terms(condition.expression, add_owner))
+        filter = None if filter is None else map_terms(filter, add_owner)
+        return condition, filter, tuple(add_owner(term) for term in locations)
 
-    def _located(self, invalid: InvalidTest, places: list[list[TextPiece]]) -> LitmusError:
-        """The error with the place in the text of what the rules found wrong."""
+    def _locate_error(self, invalid: InvalidTest, places: list[list[TextPiece]]) -> LitmusError:
+        """The error with its position in the text."""
         piece = self._piece_of(invalid.place, places)
         offset = piece.offset
         token = invalid.place.token
         if token is not None:
-            found = _written(token, invalid.place.part).search(piece.text)
+            found = _token_pattern(token, invalid.place.part).search(piece.text)
             name = token.rpartition(":")[2].strip("[]")
             offset += found.start(1) if found else find_token(piece.text, name, -1 if invalid.place.last else 0)
         return self.source.error(invalid.message, offset, invalid.hint)
@@ -193,7 +193,7 @@ class Draft:
 
 
 class SourcedTest(NamedTuple):
-    """A test and the text that it was read from: a problem that is found later can still be shown where it is."""
+    """A test and its source text, so that later problems can be reported with their position."""
 
     test: Test
     source: SourceText
@@ -205,8 +205,8 @@ class SourcedTest(NamedTuple):
         return self.source.error(message, offset)
 
 
-def _written(token: str, part: str) -> re.Pattern[str]:
-    """How `1:r0`, `[r0]`, or a variable of a condition is written; anything else is found by its word alone."""
+def _token_pattern(token: str, part: str) -> re.Pattern[str]:
+    """A pattern for `1:r0`, `[r0]`, or a variable of a condition; it matches no other token."""
     thread, _, name = token.rpartition(":")
     word = rf"{re.escape(name.strip('[]'))}(?![\w$])"
     if thread:
@@ -217,7 +217,7 @@ def _written(token: str, part: str) -> re.Pattern[str]:
 
 
 @lru_cache(1 << 17)
-def _built(
+def _build_instructions(
     text: str, parse_cell: CellParser, types: RegisterTypes, variables: frozenset[str]
 ) -> tuple[Instruction, ...]:
     built: list[Instruction] = []
@@ -234,5 +234,5 @@ def _terms(expression: Expression) -> Iterable[Term]:
         yield comparison.right
 
 
-def _unknown(term: Term, variables: frozenset[str]) -> bool:
+def _is_unknown(term: Term, variables: frozenset[str]) -> bool:
     return isinstance(term, FinalVariable) and term.name not in variables

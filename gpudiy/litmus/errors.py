@@ -1,4 +1,4 @@
-"""What is wrong with a test, and where."""
+"""Errors in tests, with their positions."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class SourcePlace:
     """A part of a test, for a reader to find in its source.
 
     `part` is one of test, register, init, instruction, scope tree, memory map, condition, filter, locations;
-    `key` tells which one: (thread, register), a variable, or (thread, index of the instruction).
-    `token` is the text to put the caret under, when it stands there: its first or, with `last`, its last occurrence;
+    `key` identifies it: (thread, register), a variable, or (thread, index of the instruction).
+    `token` is the text under which the caret goes, if it occurs: its first or, with `last`, its last occurrence;
     `[r1]` is the address r1, `0:r1` the register of that thread.
     """
 
@@ -28,7 +28,7 @@ class SourcePlace:
 
 
 class InvalidTest(LitmusError):
-    """A test that must not exist: raised when one is built. A reader turns it into a LitmusError with its place."""
+    """An invalid test was built. A reader turns this into a `LitmusError` with its position."""
 
     def __init__(self, message: str, place: SourcePlace, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

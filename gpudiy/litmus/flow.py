@@ -1,4 +1,4 @@
-"""Which variables an instruction may touch: addresses followed through registers and memory."""
+"""The variables that an instruction may access: traces addresses through registers and memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NOTHING: Targets = frozenset()
 
 
 class Use(NamedTuple):
-    """A memory instruction of a thread and the variables it may touch."""
+    """A memory instruction of a thread and the variables that it may access."""
 
     thread: int
     position: int
@@ -46,7 +46,7 @@ class Use(NamedTuple):
 
 
 def memory_uses(test: Test) -> list[Use]:
-    """Every memory instruction with the variables it may touch; none if its address register holds no address."""
+    """Every memory instruction with the variables that it may access; none if its register has no address."""
     singles = {name: frozenset((name,)) for name in test.memory_map.names}
     registers: list[dict[str, Targets]] = [{} for _ in test.threads]
     for declaration in test.registers:
@@ -68,7 +68,7 @@ def memory_uses(test: Test) -> list[Use]:
 
 
 def contradicts_map(test: Test) -> bool:
-    """Whether instructions name spaces other than the memory map does."""
+    """Whether instructions name other spaces than the memory map."""
     spaces = {variable.name: variable.space for variable in test.memory_map.variables}
     return any(
         use.instruction.access.space not in (None, spaces[name]) for use in memory_uses(test) for name in use.targets

@@ -54,8 +54,8 @@ class SyntaxProblem(Exception):
         self.token = token
         self.hint = hint
 
-    def moved(self, text: str, offset: int) -> SyntaxProblem:
-        """The same problem of a larger text, in which `text` stands at `offset`."""
+    def move_into(self, text: str, offset: int) -> SyntaxProblem:
+        """The same problem in a larger text, which contains `text` at `offset`."""
         inside = self.offset if self.token is None else find_token(text, self.token, self.occurrence)
         return SyntaxProblem(self.message, offset + inside, hint=self.hint)
 
@@ -200,7 +200,7 @@ def _condition() -> pp.ParserElement:
         (never - expression).add_parse_action(lambda tokens: Condition(Quantifier.NOT_EXISTS, tokens[1]))
         | (exists - expression).add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[1]))
         | (forall - expression).add_parse_action(lambda tokens: Condition(Quantifier.FORALL, tokens[1]))
-        | _observed(expression)
+        | _observed_outcomes(expression)
         | expression.copy().add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[0]))
     )
     return (
@@ -210,7 +210,7 @@ def _condition() -> pp.ParserElement:
     )
 
 
-def _observed(expression: pp.ParserElement) -> pp.ParserElement:
+def _observed_outcomes(expression: pp.ParserElement) -> pp.ParserElement:
     """`observed 0:r0=1; 1:r0=0; and 0:r0=0;`: the listed outcomes, or a condition on them."""
     equality = (_observable() + _word("=") - NUMBER).add_parse_action(
         lambda tokens: Compare(Comparison.EQ, tokens[0], Constant(tokens[1]))
@@ -258,22 +258,23 @@ _SCOPE_TREE, _MEMORY_MAP, _LOCATIONS = _scope_tree(), _memory_map(), _locations(
 
 
 def parse_piece(parse: Callable[[str], Result], text: str, offset: int) -> Result:
-    """Parse a piece that stands at `offset` of a larger text, in which problems are placed."""
+    """Parse a piece at `offset` of a larger text; problems get offsets of that text."""
     try:
         return parse(text)
     except SyntaxProblem as problem:
-        raise problem.moved(text, offset) from None
+        raise problem.move_into(text, offset) from None
 
 
 def skip_space(text: str, offset: int) -> int:
-    """Where the next character behind `offset` stands that is not blank, or the end of the text."""
+    """The offset of the next character that is not blank, or the end of the text."""
     found = SPACE.match(text, offset)
     return found.end() if found else offset
 
 
 def find_token(text: str, token: str, occurrence: int = 0) -> int:
-    """Where `token` stands in `text` as a word of its own, the first time or as often as `occurrence` says (-1: the
-    last time); the start of the text if it does not stand there. A number is found however it is written.
+    """The offset of `token` in `text` as a whole word, or the start of the text if it does not occur.
+
+    `occurrence` counts from 0, and -1 is the last one. A number is found in any notation.
     """
     found = [match.start() for match in re.finditer(rf"(?<![\w$]){re.escape(token)}(?![\w$])", text)]
     if not found and WRITTEN_NUMBER.fullmatch(token):
@@ -300,7 +301,7 @@ ENDED_BY = {"=>": ("~", "not"), "/\\": PREFIXES, "\\/": PREFIXES, ")": PREFIXES}
 
 
 def _check_depth(text: str) -> None:
-    """Count what is open: parentheses until they close, `not` and `=>` until the operand behind them ends."""
+    """Count open parentheses, and `not` and `=>` until their operand ends."""
     opened: list[str] = []
     for match in re.finditer(r"[()]|~|\bnot\b|=>|/\\|\\/", text):
         token = match[0]
@@ -316,6 +317,7 @@ def _check_depth(text: str) -> None:
 
 @lru_cache(REMEMBERED)
 def parse_instruction(text: str) -> RawInstruction:
+    """Parse the labels, guard, opcode and operands of one cell."""
     labels, guard, opcode, operands = _parse(_INSTRUCTION, text)
     if not opcode and (guard or operands):
         raise SyntaxProblem("expected an instruction", len(text) - len(text.lstrip()))
@@ -330,6 +332,7 @@ def parse_instruction(text: str) -> RawInstruction:
 
 @lru_cache(REMEMBERED)
 def parse_declaration(text: str) -> RawDeclaration:
+    """Parse one declaration, without its semicolon."""
     found = _parse(_DECLARATION, text)
     value = found.get("value")
     return RawDeclaration(
@@ -344,6 +347,7 @@ def parse_declaration(text: str) -> RawDeclaration:
 
 @lru_cache(REMEMBERED)
 def parse_condition(text: str) -> Condition:
+    """Parse a condition; without a quantifier it means `exists`."""
     if PLAIN_CONDITION.match(text):
         parts = [parse_expression(part.strip()) for part in text.split("/\\")]
         return Condition(Quantifier.EXISTS, parts[0] if len(parts) == 1 else And(tuple(parts)))
@@ -354,6 +358,7 @@ def parse_condition(text: str) -> Condition:
 
 @lru_cache(REMEMBERED)
 def parse_expression(text: str) -> Expression:
+    """Parse an expression without quantifier, as in a filter."""
     _check_depth(text)
     expression: Expression = _parse(_EXPRESSION, text)[0]
     return expression
@@ -361,6 +366,7 @@ def parse_expression(text: str) -> Expression:
 
 @lru_cache(REMEMBERED)
 def parse_locations(text: str) -> tuple[Observable, ...]:
+    """Parse the registers and variables between the brackets of `locations`."""
     return tuple(_parse(_LOCATIONS, text))
 
 

@@ -1,4 +1,4 @@
-"""Types for registers that nobody declared, as in the figures of the literature and in the dat3m format."""
+"""Types for registers without declaration, as in the figures of the literature and in the dat3m format."""
 
 from __future__ import annotations
 

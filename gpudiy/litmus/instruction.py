@@ -24,7 +24,7 @@ class Immediate:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of the test; as an operand it stands for its address."""
+    """A variable of the test; as an operand it means its address."""
 
     name: str
 
@@ -42,7 +42,7 @@ class Guard:
 
 
 class AtomicOperation(StrEnum):
-    """What atom and red do to memory; sub, mul and div exist in models only."""
+    """The operations of atom and red; sub, mul and div exist only in models."""
 
     CAS = "cas"
     EXCH = "exch"
@@ -108,7 +108,7 @@ class FenceKind(StrEnum):
 
 
 class ProxyFenceKind(StrEnum):
-    """What a fence.proxy orders."""
+    """The accesses that a fence.proxy orders."""
 
     ALIAS = "alias"
     GENERIC = "generic"
@@ -122,7 +122,7 @@ class ProxyFenceKind(StrEnum):
 
 
 class BarrierMode(StrEnum):
-    """sync waits for the others, arrive only tells them."""
+    """sync waits for the other threads, arrive only signals them."""
 
     SYNC = "sync"
     ARRIVE = "arrive"
@@ -133,6 +133,8 @@ PLAIN = Access()
 
 @dataclass(frozen=True, slots=True)
 class Load:
+    """Reads memory into a register."""
+
     destination: Register
     address: Address
     access: Access = PLAIN
@@ -141,6 +143,8 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Store:
+    """Writes a value to memory."""
+
     address: Address
     source: Operand
     access: Access = PLAIN
@@ -149,7 +153,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Atomic:
-    """Reads memory into `destination` and writes what `operation` makes of it; cas takes two sources."""
+    """Reads memory into `destination` and writes the result of `operation`; cas takes two sources."""
 
     operation: AtomicOperation
     destination: Register
@@ -172,6 +176,8 @@ class Reduce:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
+    """membar or fence, of a scope."""
+
     kind: FenceKind
     scope: Scope
     guard: Guard | None = None
@@ -179,6 +185,8 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class ProxyFence:
+    """fence.proxy, between accesses through different proxies."""
+
     kind: ProxyFenceKind
     guard: Guard | None = None
 
@@ -211,6 +219,8 @@ class Alu:
 
 @dataclass(frozen=True, slots=True)
 class SetPredicate:
+    """setp: writes the result of a comparison into a predicate."""
+
     comparison: Comparison
     type: ScalarType
     destination: Register
@@ -220,12 +230,16 @@ class SetPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
+    """bra: jumps to a label, if its guard holds."""
+
     target: str
     guard: Guard | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
+    """The target of branches."""
+
     name: str
 
 
@@ -234,6 +248,7 @@ Instruction = MemoryInstruction | Fence | ProxyFence | Barrier | Alu | SetPredic
 
 
 def guard_of(instruction: Instruction) -> Guard | None:
+    """The predicate under which the instruction runs; None if it always runs."""
     return None if isinstance(instruction, Label) else instruction.guard
 
 
@@ -260,7 +275,7 @@ def operands_of(instruction: Instruction) -> tuple[Operand, ...]:
 
 
 def address_of(instruction: Instruction) -> Address | None:
-    """The address a memory instruction touches."""
+    """The address of a memory instruction."""
     match instruction:
         case Load() | Store() | Atomic() | Reduce():
             return instruction.address
@@ -269,7 +284,7 @@ def address_of(instruction: Instruction) -> Address | None:
 
 
 def access_of(instruction: Instruction) -> Access | None:
-    """How a memory instruction touches memory."""
+    """The attributes of a memory instruction."""
     match instruction:
         case Load() | Store() | Atomic() | Reduce():
             return instruction.access
@@ -278,7 +293,7 @@ def access_of(instruction: Instruction) -> Access | None:
 
 
 def scope_of(instruction: Instruction) -> Scope | None:
-    """The scope that memory models see."""
+    """The scope for memory models."""
     match instruction:
         case Load() | Store() | Atomic() | Reduce():
             return instruction.access.effective_scope

@@ -1,4 +1,4 @@
-"""PTX instructions as text, one way of writing each."""
+"""PTX instructions as text, in one spelling."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpudiy.litmus.instruction import (
 )
 from gpudiy.litmus.traits import opcode_of
 
-HEXADECIMAL_FROM = 1 << 16  # literals from here on are masks, not values
+HEXADECIMAL_FROM = 1 << 16
 
 
 def instruction_text(instruction: Instruction) -> str:
@@ -35,17 +35,19 @@ def instruction_text(instruction: Instruction) -> str:
 
 
 def operand_text(operand: Operand) -> str:
+    """A register, a variable or a number."""
     if isinstance(operand, Immediate):
         return number_text(operand.value)
     return operand.name
 
 
 def number_text(value: int) -> str:
+    """A number; large ones are hexadecimal, because they are masks."""
     return str(value) if abs(value) < HEXADECIMAL_FROM else hex(value)
 
 
 def _arguments(instruction: Instruction) -> str:
-    """What stands behind the opcode: `r0,[x]`."""
+    """The text after the opcode: `r0,[x]`."""
     match instruction:
         case Load(destination=destination, address=address):
             return f"{destination.name},[{address.name}]"

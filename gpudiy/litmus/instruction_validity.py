@@ -49,7 +49,7 @@ MEMBAR_SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with an instruction; `{thread}` in the message stands for its thread."""
+    """A problem of an instruction; `{thread}` in the message is replaced by its thread."""
 
     message: str
     token: str | None = None
@@ -143,15 +143,15 @@ def _memory_operands(instruction: MemoryInstruction, types: Types) -> Problem | 
     if isinstance(instruction.address, Register) and instruction.address.name not in types:
         name = instruction.address.name
         hint = f"if {name} is a variable, add `{name}: global` to the memory map"
-        return replace(_undeclared(instruction.address), token=f"[{name}]", hint=hint)
+        return replace(_undeclared_register(instruction.address), token=f"[{name}]", hint=hint)
     if isinstance(instruction, (Load, Atomic)):
         problem = _register(instruction.destination, needed, types)
     if isinstance(instruction, Store):
         return _source(instruction.source, needed, types)
     if isinstance(instruction, (Atomic, Reduce)):
-        wanted = 2 if instruction.operation is AtomicOperation.CAS else 1
-        if len(instruction.sources) != wanted:
-            return Problem(f"{instruction.operation} takes {format_count(wanted, 'value')}", instruction.operation)
+        expected = 2 if instruction.operation is AtomicOperation.CAS else 1
+        if len(instruction.sources) != expected:
+            return Problem(f"{instruction.operation} takes {format_count(expected, 'value')}", instruction.operation)
         if isinstance(instruction, Reduce) and instruction.operation in (AtomicOperation.CAS, AtomicOperation.EXCH):
             return Problem(f"red has no {instruction.operation}: it returns nothing", instruction.operation)
         for source in instruction.sources:
@@ -227,11 +227,11 @@ def _operand(operand: Operand, needed: ScalarType, types: Types) -> Problem | No
 def _register(register: Register, needed: ScalarType, types: Types) -> Problem | None:
     declared = types.get(register.name)
     if declared is None:
-        return _undeclared(register)
+        return _undeclared_register(register)
     if declared.bits != needed.bits:
         return Problem(f"type mismatch: {register.name} is .{declared}, the instruction needs .{needed}", register.name)
     return None
 
 
-def _undeclared(register: Register) -> Problem:
+def _undeclared_register(register: Register) -> Problem:
     return Problem(f"register {register.name} of {{thread}} is not declared", register.name)

@@ -1,4 +1,4 @@
-"""Tests from whatever holds them: files, directories, lists, or tests that are there already."""
+"""Tests from files, directories, lists of paths, or tests already in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TestSource = Test | str | Path | Iterable[Test | str | Path]
 def read(path: str | Path) -> Test:
     """Read the one test of a file: `gpudiy.read("mp.litmus")`.
 
-    A file that cannot be read, or that holds no test or several, raises `InputError` with the place of the fault.
+    A file that cannot be read, or that has no test or several, raises `InputError` with the position of the problem.
     `gpudiy.read_all` reads several tests.
     """
     tests = read_all(path)

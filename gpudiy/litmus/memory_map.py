@@ -1,4 +1,4 @@
-"""Memory maps: the space of every variable, and which variables are other names of one location."""
+"""Memory maps: the space of every variable, and the variables that share a location."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpudiy.litmus.access import Proxy, Space
 
 @dataclass(frozen=True, slots=True)
 class MappedVariable:
-    """A variable and its space; `aliases` is a variable whose location it shares, `proxy` the path it is for."""
+    """A variable and its space; `aliases` is a variable whose location it shares, `proxy` the path to it."""
 
     name: str
     space: Space = Space.GLOBAL
@@ -32,7 +32,7 @@ class MemoryMap:
         return next((variable.space for variable in self.variables if variable.name == name), None)
 
     def location_of(self, name: str) -> str:
-        """The variable that stands for the location of `name`: itself, or the end of its chain of aliases."""
+        """The variable that represents the location of `name`: itself, or the end of its chain of aliases."""
         targets = {variable.name: variable.aliases for variable in self.variables}
         for _ in targets:
             target = targets.get(name)
@@ -42,7 +42,7 @@ class MemoryMap:
         return name
 
     def virtual_of(self, name: str) -> str:
-        """The variable that stands for the virtual address of `name`.
+        """The variable that represents the virtual address of `name`.
 
         An alias for another proxy is the same address seen on another path; one for the generic proxy is another
         address of the same location.

@@ -1,4 +1,4 @@
-"""The types of locations: what memory holds is a bit pattern, what a person sees of it a number."""
+"""The types of locations: they decide how a bit pattern in memory is printed as a number."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from gpudiy.litmus.condition import (
     Term,
     Value,
     comparisons,
-    mapped,
+    map_terms,
 )
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.test import Test
 
-_recent: list[tuple[Test, dict[str, ScalarType]]] = []  # of the test at hand; hashing a test costs more than this
+_recent: list[
+    tuple[Test, dict[str, ScalarType]]
+] = []  # of the last test only: hashing tests for a larger cache costs more
 
 
 def location_types(test: Test) -> dict[str, ScalarType]:
@@ -46,37 +48,37 @@ def _location_types(test: Test) -> dict[str, ScalarType]:
 
 
 def initial_memory(test: Test, location: str) -> Value:
-    """What a location holds at the start, as its accesses see it."""
+    """The initial value of a location, as its accesses read it."""
     return wrap_value(test.initial_value(location), location_types(test).get(location, ScalarType.S64))
 
 
 def shown_memory(test: Test, location: str, value: Value) -> Value:
-    """The final value of a location as a person sees it."""
+    """The final value of a location as it is printed."""
     return show_value(value, location_types(test).get(location, ScalarType.S64))
 
 
 def wrap_value(value: Value, type: ScalarType) -> Value:
-    """A value as the bit pattern a register or location of this type holds, read as a signed number."""
+    """A value as the bit pattern of this type, read as a signed number."""
     return value if isinstance(value, AddressOf) else arithmetic.wrapped(value, type)
 
 
 def show_value(value: Value, type: ScalarType) -> Value:
-    """What a person sees in a register at the end: unsigned types show unsigned numbers."""
+    """A final value as it is printed: unsigned types print unsigned numbers."""
     return arithmetic.shown(value, type) if isinstance(value, int) and type[0] == "u" else value
 
 
 def with_shown_constants(test: Test, expression: Expression) -> Expression:
-    """The expression with every number as what it is compared with would show it: 0xffffffff is -1 for .s32."""
+    """The expression with every number printed like the term it is compared with: 0xffffffff is -1 for .s32."""
     if all(_small(term) for item in comparisons(expression) for term in (item.left, item.right)):
         return expression
-    return _renumbered(test, expression)
+    return _renumber_constants(test, expression)
 
 
 def _small(term: Term) -> bool:
     return not isinstance(term, Constant) or 0 <= term.value < 1 << 15
 
 
-def _renumbered(test: Test, expression: Expression) -> Expression:
+def _renumber_constants(test: Test, expression: Expression) -> Expression:
     if isinstance(expression, Compare):
         types = [kind for term in (expression.left, expression.right) if (kind := _type_of(test, term)) is not None]
         if not types:
@@ -89,14 +91,14 @@ def _renumbered(test: Test, expression: Expression) -> Expression:
             assert isinstance(value, int)
             return Constant(value)
 
-        return mapped(expression, renumber)
+        return map_terms(expression, renumber)
     match expression:
         case Not(inner=inner):
-            return Not(_renumbered(test, inner))
+            return Not(_renumber_constants(test, inner))
         case Implies(premise=premise, conclusion=conclusion):
-            return Implies(_renumbered(test, premise), _renumbered(test, conclusion))
+            return Implies(_renumber_constants(test, premise), _renumber_constants(test, conclusion))
         case And(parts=parts) | Or(parts=parts):
-            return type(expression)(tuple(_renumbered(test, part) for part in parts))
+            return type(expression)(tuple(_renumber_constants(test, part) for part in parts))
 
 
 def _type_of(test: Test, term: Term) -> ScalarType | None:

@@ -1,6 +1,6 @@
-"""A test as HTML, for notebooks: its program as a table, its scope tree, what holds at the start and what is asked.
+"""A test as HTML, for notebooks: its program as a table, its scope tree, its initial state and its condition.
 
-There are no colours but that of the text, so that it is readable on light and on dark pages.
+It has only the colour of the text, so that it is readable on light and on dark pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HEAD = f"{CELL};font-weight:600;border-bottom:1px solid currentColor"
 
 
 def html_of_test(test: Test) -> str:
-    """The whole test; it is part of a page, not a page."""
+    """The test as an HTML fragment."""
     notes = "".join(f'<div style="opacity:.75">{escape(note)}</div>' for note in (test.cycle, test.doc.strip()) if note)
     return (
         f'<div style="{MONOSPACE};color:inherit">'
@@ -34,7 +34,7 @@ def html_of_test(test: Test) -> str:
 
 
 def pre_html(text: str) -> str:
-    """Text as it is, line by line."""
+    """Preformatted text."""
     return f'<pre style="{PLAIN_PRE}">{escape(text)}</pre>'
 
 

@@ -81,7 +81,7 @@ class Modifiers:
         return table[found[0]]
 
     def drop(self, word: str) -> None:
-        """Leave out one word that says nothing new."""
+        """Drop one redundant word."""
         if word in self.words:
             self.words.remove(word)
 
@@ -156,24 +156,26 @@ class Operands:
 
     def register(self, operand: RawOperand) -> Register:
         if operand.kind != "name" or (operand.text in self.variables and operand.text not in self.types):
-            raise SyntaxProblem(f"{self.opcode} needs a register here, not {_shown(operand)}", token=operand.text)
+            raise SyntaxProblem(
+                f"{self.opcode} needs a register here, not {_operand_text(operand)}", token=operand.text
+            )
         return Register(operand.text)
 
     def address(self, operand: RawOperand) -> Address:
         if operand.kind != "address":
             raise SyntaxProblem(
-                f"{self.opcode} needs an address such as [x] here, not {_shown(operand)}", token=operand.text
+                f"{self.opcode} needs an address such as [x] here, not {_operand_text(operand)}", token=operand.text
             )
-        return self.named(operand.text)
+        return self.find_name(operand.text)
 
     def value(self, operand: RawOperand) -> Operand:
         if operand.kind == "number":
             return Immediate(operand.value)
         if operand.kind == "address":
-            raise SyntaxProblem(f"{self.opcode} cannot take {_shown(operand)} here", token=operand.text)
-        return Variable(operand.text) if operand.kind == "address-of" else self.named(operand.text)
+            raise SyntaxProblem(f"{self.opcode} cannot take {_operand_text(operand)} here", token=operand.text)
+        return Variable(operand.text) if operand.kind == "address-of" else self.find_name(operand.text)
 
-    def named(self, name: str) -> Register | Variable:
+    def find_name(self, name: str) -> Register | Variable:
         if name in self.types or name not in self.variables:
             return Register(name)
         return Variable(name)
@@ -187,7 +189,7 @@ class Operands:
         return ScalarType.S32
 
 
-def _shown(operand: RawOperand) -> str:
+def _operand_text(operand: RawOperand) -> str:
     return f"[{operand.text}]" if operand.kind == "address" else operand.text
 
 
@@ -277,8 +279,8 @@ def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> I
     modifiers.drop("aligned")
     mode = modifiers.need("mode", MODES)
     instance = 0
-    if modifiers.words and (named := INSTANCE.match(modifiers.words[0])):
-        instance = int(named[1])
+    if modifiers.words and (numbered := INSTANCE.match(modifiers.words[0])):
+        instance = int(numbered[1])
         modifiers.words.pop(0)
     modifiers.finish(MODES)
     if not 1 <= len(operands.operands) <= 2:
@@ -303,7 +305,7 @@ def _branch(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> In
     modifiers.finish()
     (target,) = operands.take("label")
     if target.kind != "name":
-        raise SyntaxProblem(f"bra needs a label, not {_shown(target)}", token=target.text)
+        raise SyntaxProblem(f"bra needs a label, not {_operand_text(target)}", token=target.text)
     return Branch(target.text, guard)
 
 

@@ -1,4 +1,4 @@
-"""An outcome: one final state of a test, as values, as text, and asked about by conditions."""
+"""An outcome: one final state of a test, as values and as text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
 
 Outcome = tuple[Value, ...]  # one value for each of `test.observed`, in that order
-FinalState = dict[Observable, Value]  # the same by what is observed: what can be said without the test
+FinalState = dict[Observable, Value]  # the same by register or variable, so that the test is not needed
 
 NUMBER = re.compile(r"[-+]?(?:0|[1-9]\d*|0[xX][0-9a-fA-F]+)")
 REGISTER = re.compile(r"(\d+):(.+)")
@@ -35,13 +35,13 @@ def value_text(value: Value) -> str:
 
 
 def read_outcome(text: str) -> FinalState:
-    """The final state in the text of an outcome; numbers are equal however they are spelt."""
+    """The final state in the text of an outcome; numbers may have any notation."""
     pairs = (part.partition("=") for part in text.split(";") if "=" in part)
     return {_observable(name.strip().strip("[]")): _value(value.strip()) for name, _, value in pairs}
 
 
 def satisfies(state: FinalState, expression: Expression) -> bool:
-    """Whether the expression holds of a state; it does not of one that leaves out what it asks about."""
+    """Whether a state satisfies the expression; false if the state lacks a register or variable of it."""
     try:
         return holds(expression, state.__getitem__)
     except KeyError:

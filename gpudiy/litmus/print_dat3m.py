@@ -1,4 +1,4 @@
-"""Tests in the PTX format of Dat3M, which cannot say everything."""
+"""Tests in the PTX format of Dat3M, which cannot express all tests."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CannotExpress(Exception):
 
 
 def dat3m_text(test: Test) -> str:
-    """The test in the dat3m format; raises `CannotExpress` for the first thing that format cannot say."""
+    """The test in the dat3m format; raises `CannotExpress` for the first part that the format cannot express."""
     _check_placement(test)
     _check_condition(test)
     columns = [

@@ -24,7 +24,7 @@ def canonical_text(test: Test) -> str:
         "\n".join(_declarations(test)),
         "\n".join(rows_text(columns, " : ", "")),
         scope_tree_text(test.scope_tree),
-        ", ".join(map(_mapped, test.memory_map.variables)),
+        ", ".join(map(_map_entry_text, test.memory_map.variables)),
         *_asides(test),
         _condition(test, "" if test.filter is None else "exists ", " "),
     ]
@@ -49,7 +49,7 @@ def herd_text(test: Test) -> str:
             )
         ),
         f"scopeTree\n{tree}",
-        ", ".join(map(_mapped, test.memory_map.variables)),
+        ", ".join(map(_map_entry_text, test.memory_map.variables)),
         *_asides(test),
         _condition(test, "exists\n", "\n"),
     ]
@@ -59,17 +59,17 @@ def herd_text(test: Test) -> str:
 def quoted_texts(test: Test) -> Iterator[str]:
     """The cycle and the doc, in quotes; an empty cycle keeps a doc that reads like one from being taken for it.
 
-    A cycle that does not read like one, in quotes would be taken for a doc: it gets a line of its own.
+    A cycle in quotes that does not look like one would be read as a doc string, so it gets a `Cycle=` line.
     """
     from gpudiy.litmus.read_gpu_ptx import looks_like_cycle  # the reader's rule decides
 
     plain = looks_like_cycle(test.cycle)
     if plain:
-        yield _quoted(test.cycle)
+        yield _quote(test.cycle)
     elif looks_like_cycle(test.doc):
-        yield _quoted("")
+        yield _quote("")
     if test.doc:
-        yield _quoted(test.doc)
+        yield _quote(test.doc)
     if test.cycle and not plain:
         yield f"Cycle={test.cycle}"
 
@@ -106,17 +106,18 @@ def _declarations(test: Test) -> Iterator[str]:
 
 
 def value_text(value: Value, address: str = "") -> str:
+    """An initial value; `address` is written before the name of a variable."""
     return f"{address}{value.variable}" if isinstance(value, AddressOf) else number_text(value)
 
 
-def _mapped(variable: MappedVariable) -> str:
+def _map_entry_text(variable: MappedVariable) -> str:
     if variable.aliases is None:
         return f"{variable.name}: {variable.space}"
     return f"{variable.name}: {variable.proxy} aliases {variable.aliases}"
 
 
 def rows_text(columns: list[list[str]], separator: str, end: str) -> Iterator[str]:
-    """Aligned rows of a program; without an `end` nothing stands behind the last column."""
+    """Aligned rows of a program; without an `end` the last column is not padded."""
     widths = [max(map(len, column)) for column in columns]
     if not end:
         widths[-1] = 0
@@ -139,5 +140,5 @@ def _condition(test: Test, exists: str, gap: str) -> str:
     return f"{test.condition.quantifier}{gap}({text})"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

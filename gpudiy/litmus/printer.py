@@ -1,4 +1,4 @@
-"""Printing tests in every format, and only what will be read back as the same test."""
+"""Printing tests in every format; the text always reads back as the same test."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ from gpudiy.litmus.test import Test
 
 
 class Format(StrEnum):
+    """The formats that `print_test` writes; see docs/litmus-format.md."""
+
     CANONICAL = "canonical"
     HERD = "herd"
     DAT3M = "dat3m"
 
 
 def print_test(test: Test, format: Format = Format.CANONICAL) -> str:
-    """The text of the test; raises `CannotExpress` where the format has no words for it."""
+    """The text of the test; raises `CannotExpress` if the format cannot express it."""
     if format is Format.HERD:
         return herd_text(test)
     if format is Format.DAT3M:
@@ -47,7 +49,7 @@ def print_test(test: Test, format: Format = Format.CANONICAL) -> str:
 
 
 def _checked_dat3m(test: Test) -> str:
-    """The dat3m format keeps less than we do, so what it printed is read again and must be the same test."""
+    """The dat3m format cannot express everything, so its text is read again and must give the same test."""
     text = dat3m_text(test)
     try:
         again = read_test(text)
@@ -60,10 +62,10 @@ def _checked_dat3m(test: Test) -> str:
     return text
 
 
-def modernised(test: Test) -> Test:
-    """The test in the words of sm_70 and later, with what the old ones mean there.
+def modernise_test(test: Test) -> Test:
+    """Rewrite a test in the instructions of sm_70 and later, with the same meaning there.
 
-    Cache operators are hints and fall away, volatile is relaxed.sys, membar is fence.sc of the same scope, and the
+    Cache operators are hints and are dropped, volatile is relaxed.sys, membar is fence.sc of the same scope, and the
     space of an access is left to the memory map.
     """
     threads = tuple(tuple(_modern(instruction) for instruction in thread) for thread in test.threads)

@@ -1,4 +1,4 @@
-"""The rows of a program: one column a thread, cells separated by `|` or `:`."""
+"""The rows of a program: one column per thread, cells separated by `|` or `:`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpudiy.litmus.declarations import TextPiece
 from gpudiy.litmus.source_text import SourceText
 
 CELL_END = re.compile(r"(?<!:):(?!:)")
-LABEL = re.compile(r"\s*[A-Za-z_$][\w$]*:(?!:)")  # the first word of its cell with the colon right behind it
+LABEL = re.compile(r"\s*[A-Za-z_$][\w$]*:(?!:)")  # the first word of its cell with the colon right after it
 
 
 def semicolon_rows(source: SourceText, start: int, end: int) -> list[TextPiece]:
@@ -26,7 +26,7 @@ def semicolon_rows(source: SourceText, start: int, end: int) -> list[TextPiece]:
 
 
 def line_rows(source: SourceText, start: int, end: int) -> list[TextPiece]:
-    """A row a line; blank lines do not count."""
+    """One row per line; blank lines are skipped."""
     rows = []
     for line in source.text[start:end].split("\n"):
         row = line.rstrip(" \t;")
@@ -54,7 +54,7 @@ def read_columns(
 
 @lru_cache(1 << 16)
 def _cells(row: str, separator: str) -> tuple[int, tuple[tuple[int, str, int], ...]]:
-    """How many cells a row has, and (column, text, offset) of those with something in them."""
+    """The number of cells of a row, and (column, text, offset) of those that are not empty."""
     cells = row.split("|") if separator == "|" else _split_at_colons(row)
     found = []
     offset = 0

@@ -22,7 +22,7 @@ from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.opcode import ATOMICS, LOADS, MODES, REDUCTIONS, STORES
 from gpudiy.litmus.program import read_columns, semicolon_rows
-from gpudiy.litmus.read_gpu_ptx import STRING, split_texts, unquoted
+from gpudiy.litmus.read_gpu_ptx import STRING, split_texts, unquote
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.sections import TOO_EARLY, read_conditions
 from gpudiy.litmus.source_text import SourceText
@@ -57,7 +57,7 @@ def read_dat3m(source: SourceText, name: str, start: int) -> SourcedTest:
 
 
 def _free_predicate(text: str) -> str:
-    """A name for the predicate of every branch: each reads it right behind the setp that sets it."""
+    """A name for the predicate of every branch: each reads it right after the setp that sets it."""
     taken = set(re.findall(r"p\d+", text))
     return next(name for name in map("p{}".format, count()) if name not in taken)
 
@@ -65,7 +65,7 @@ def _free_predicate(text: str) -> str:
 def _texts(text: str) -> tuple[str, str]:
     strings, offset = [], 0
     while found := STRING.match(text, offset):
-        strings.append(unquoted(found[1]))
+        strings.append(unquote(found[1]))
         offset = found.end()
     if text[offset:].strip():
         return "", text.strip()
@@ -92,7 +92,7 @@ def _read_program(draft: Draft, start: int) -> int:
 
 
 def _scope_tree(placed: list[tuple[int, ...]]) -> ScopeTree:
-    """CTAs are numbered per GPU; every thread has a warp, and every GPU one kernel, of its own."""
+    """CTAs are numbered per GPU; every thread has a separate warp, and every GPU one kernel."""
     groups: dict[tuple[int, int], int] = {}
     placements = []
     for thread, cta, gpu in sorted(placed):
@@ -155,13 +155,13 @@ def parse_cell(text: str, predicate: str = "p0") -> tuple[RawInstruction, ...]:
     if opcode == "ld" and len(raw.operands) == 2 and (not words or raw.operands[1].kind == "number"):
         return (raw._replace(opcode=("mov",)),)
     if opcode in LOADS or opcode in ATOMICS:
-        return (_addressed(raw, 1),)
+        return (_mark_address(raw, 1),)
     if opcode in STORES or opcode in REDUCTIONS:
-        return (_addressed(raw, 0),)
+        return (_mark_address(raw, 0),)
     return (raw,)
 
 
-def _addressed(raw: RawInstruction, position: int) -> RawInstruction:
+def _mark_address(raw: RawInstruction, position: int) -> RawInstruction:
     operands = list(raw.operands)
     if len(operands) <= position or operands[position].kind == "number":
         raise SyntaxProblem(f"{raw.opcode[0]} needs a variable as operand {position + 1}")

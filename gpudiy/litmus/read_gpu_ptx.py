@@ -33,6 +33,7 @@ def read_gpu_ptx(source: SourceText, name: str, start: int) -> SourcedTest:
 
 
 def parse_cell(text: str) -> tuple[RawInstruction, ...]:
+    """Parse one cell, which has one instruction."""
     return (parse_instruction(text),)
 
 
@@ -44,11 +45,13 @@ def split_texts(strings: list[str]) -> tuple[str, str]:
 
 
 def looks_like_cycle(text: str) -> bool:
+    """Whether a string is a list of at least two edges."""
     words = text.split()
     return len(words) > 1 and all(EDGE.match(word) for word in words)
 
 
-def unquoted(text: str) -> str:
+def unquote(text: str) -> str:
+    """The text of a quoted string, without its escapes."""
     return re.sub(r'\\(["\\])', r"\1", text)
 
 
@@ -57,7 +60,7 @@ def _read_texts(draft: Draft, offset: int) -> int:
     text = draft.source.text
     strings, lines = [], []
     while found := STRING.match(text, offset):
-        strings.append(unquoted(found[1]))
+        strings.append(unquote(found[1]))
         offset = found.end()
     draft.cycle, draft.doc = split_texts(strings)
     while found := INFORMATION.match(text, offset):
@@ -73,7 +76,7 @@ def _read_texts(draft: Draft, offset: int) -> int:
 
 
 def _read_declarations(draft: Draft, offset: int) -> tuple[re.Match[str], bool]:
-    """Registers and initial memory, in braces or not; gives the row of threads behind them and tells which."""
+    """Read registers and initial memory; returns the row of threads, and whether there are braces."""
     source, text = draft.source, draft.source.text
     if text.startswith("{", offset):
         end = text.find("}", offset)
@@ -96,7 +99,7 @@ def _read_declarations(draft: Draft, offset: int) -> tuple[re.Match[str], bool]:
 
 
 def _find_threads(text: str, offset: int) -> re.Match[str] | None:
-    """The row of threads: mostly the line on which P0 first stands."""
+    """The row of threads: usually the first line with P0."""
     line = text.rfind("\n", 0, text.find("P0", offset)) + 1
     return (THREADS.match(text, line) if line > offset else None) or THREADS.search(text, offset)
 

@@ -35,13 +35,13 @@ HINT = "levels, outermost first: system, device, kernel, cluster, cta, warp"
 def read_scope_tree(text: str, threads: int) -> ScopeTree:
     """The tree that `text` describes, which must place each of the threads once.
 
-    What stands outside a device is put in one device, what stands outside a kernel in one kernel. Any other missing
-    level is a group of its own: threads without a warp are in different warps, warps without a CTA in different CTAs.
+    Groups outside a device are in one device, groups outside a kernel in one kernel. Any other missing level is a
+    separate group: threads without a warp are in different warps, warps without a CTA in different CTAs.
     """
     placed: dict[int, tuple[int, ...]] = {}
     for thread, placement in _Completion().walk(parse_scope_tree(text), Scope.SYS, {}):
         if thread in placed:
-            raise SyntaxProblem(f"P{thread} stands twice in the scope tree", _last(text, thread))
+            raise SyntaxProblem(f"P{thread} occurs twice in the scope tree", _last(text, thread))
         if thread >= threads:
             raise SyntaxProblem(f"the scope tree places P{thread}, which is not there", _last(text, thread))
         placed[thread] = placement
@@ -87,10 +87,10 @@ class _Completion:
             hint = near_name(word, list(LEVELS)) or HINT
             raise SyntaxProblem(f"unknown level {word!r}", token=word, hint=hint)
         if scope is Scope.SYS and self.groups:
-            problem = f"{word} stands outermost, and once"
+            problem = f"{word} must be the outermost level, and occur once"
             raise SyntaxProblem(problem, token=word, hint=HINT, occurrence=self.words[word])
         if scope >= inside and scope is not Scope.SYS:
-            problem = f"{word} cannot stand inside {inside.word}"
+            problem = f"{word} cannot be inside {inside.word}"
             raise SyntaxProblem(problem, token=word, hint=HINT, occurrence=self.words[word])
         self.words[word] += 1
         return scope

@@ -22,7 +22,7 @@ THREAD_ROW = re.compile(r"^[ \t]*P\d+[ \t]*(?:[|:;@]|$)", re.MULTILINE)
 
 
 def read_test(text: str, path: str = "<text>") -> Test:
-    """The one test that `text` holds, in any of the formats; raises `LitmusError` with line and column."""
+    """The only test of a text, in any of the formats; raises `LitmusError` with line and column."""
     tests = list(read_tests(text, path))
     if len(tests) > 1:
         raise LitmusError(f"expected one test, found {len(tests)}", path=path, line=1, column=1)
@@ -30,7 +30,7 @@ def read_test(text: str, path: str = "<text>") -> Test:
 
 
 def read_tests(text: str, path: str = "<text>") -> Iterator[Test]:
-    """All tests of a text, in which they may follow one another; raises `LitmusError` at the first fault."""
+    """All tests of a text, one after the other; raises `LitmusError` for the first problem."""
     for found in read_each(text, path):
         if isinstance(found, LitmusError):
             raise found
@@ -38,13 +38,13 @@ def read_tests(text: str, path: str = "<text>") -> Iterator[Test]:
 
 
 def read_each(text: str, path: str = "<text>") -> Iterator[Test | LitmusError]:
-    """Every test of a text, or what is wrong with it; behind a fault reading goes on with the next header."""
+    """Every test of a text, or its error; after an error, reading continues at the next header."""
     for found in read_each_with_places(text, path):
         yield found if isinstance(found, LitmusError) else found.test
 
 
 def read_each_with_places(text: str, path: str = "<text>") -> Iterator[SourcedTest | LitmusError]:
-    """The same, each test with its text, so that a problem that is found later can be shown where it is."""
+    """Like `read_each`, with the source of each test, to report later problems with their position."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     try:
         _check_lines(text, path)
@@ -68,7 +68,7 @@ def _attempt(text: str, path: str, line: int) -> SourcedTest | LitmusError:
 
 
 def decode(data: bytes, path: str = "<bytes>", what: str = "a litmus test") -> str:
-    """The text of a file; a file that is not text is an error with its place."""
+    """The text of a file; raises `LitmusError` with the position if it is binary."""
     zero = data.find(b"\0")
     try:
         text = data.decode("utf-8")
@@ -94,7 +94,7 @@ def _check_lines(text: str, path: str) -> None:
 def _split(text: str) -> Iterator[tuple[str, int]]:
     """The texts of the tests and the lines on which they start.
 
-    A header starts another test if the one before already has its row of threads.
+    A header starts another test only if the test before it has a row of threads.
     """
     start = before = 0
     line = 1
@@ -111,7 +111,7 @@ def _split(text: str) -> Iterator[tuple[str, int]]:
 
 
 def _headers(text: str) -> list[int]:
-    """Where lines stand that read like a header, but not inside strings and comments."""
+    """The offsets of lines that look like headers, outside strings and comments."""
     if not any(f"\n{word}" in text for word in FORMATS):
         return []
     return [found.start() for found in NEXT_TEST.finditer(_bare(text))]

@@ -1,4 +1,4 @@
-"""Scope trees: where the threads of a test stand in the hierarchy of the machine."""
+"""Scope trees: the positions of threads in the hierarchy of the machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpudiy.litmus.errors import InvalidTest, SourcePlace
 
 
 class Placement(NamedTuple):
-    """The groups a thread belongs to, innermost first; the numbers of one level are unique in the whole tree."""
+    """The groups of a thread, innermost first; the numbers of one level are unique in the whole tree."""
 
     warp: int
     cta: int
@@ -31,7 +31,7 @@ class ScopeTree:
     placements: tuple[Placement, ...]
 
     def __post_init__(self) -> None:
-        if self.placements != _renumbered(self.placements):
+        if self.placements != _renumber_groups(self.placements):
             raise InvalidTest(
                 "the groups of a scope tree are numbered by their first thread", SourcePlace("scope tree")
             )
@@ -39,12 +39,12 @@ class ScopeTree:
             parents: dict[int, int] = {}
             for placement in self.placements:
                 if parents.setdefault(placement[outer - 1], placement[outer]) != placement[outer]:
-                    raise InvalidTest("a group of the scope tree stands in two others", SourcePlace("scope tree"))
+                    raise InvalidTest("a group of the scope tree is in two others", SourcePlace("scope tree"))
 
     @staticmethod
     def of(placements: Iterable[Sequence[int]]) -> ScopeTree:
         """The tree of placements whose groups are numbered in any way."""
-        return ScopeTree(_renumbered(placements))
+        return ScopeTree(_renumber_groups(placements))
 
     def smallest_common_scope(self, one: int, other: int) -> Scope:
         """The innermost scope that holds both threads."""
@@ -57,7 +57,7 @@ class ScopeTree:
         """Whether `scope`, as seen from `thread`, includes the thread `other`."""
         return self.smallest_common_scope(thread, other) <= scope
 
-    def renamed(self, order: Sequence[int]) -> ScopeTree:
+    def reorder_threads(self, order: Sequence[int]) -> ScopeTree:
         """The tree in which thread i is the old thread order[i]."""
         return ScopeTree.of(self.placements[thread] for thread in order)
 
@@ -69,7 +69,7 @@ class ScopeTree:
         )
 
 
-def _renumbered(placements: Iterable[Sequence[int]]) -> tuple[Placement, ...]:
+def _renumber_groups(placements: Iterable[Sequence[int]]) -> tuple[Placement, ...]:
     names: tuple[dict[int, int], ...] = ({}, {}, {}, {}, {})
     return tuple(
         Placement(*(level.setdefault(group, len(level)) for level, group in zip(names, placement, strict=True)))

@@ -1,4 +1,4 @@
-"""What stands behind the program: scope tree, memory map, locations, filter and condition."""
+"""The sections after the program: scope tree, memory map, locations, filter and condition."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TOO_EARLY = "the file ends too early"
 
 @dataclass(slots=True)
 class Sections:
-    """The sections of one test; `pieces` tells where each of them stands."""
+    """The sections of one test; `pieces` are their texts and offsets."""
 
     scope_tree: ScopeTree | None = None
     memory_map: MemoryMap | None = None
@@ -52,7 +52,7 @@ class Sections:
 
 @lru_cache(1 << 14)
 def read_sections(text: str, threads: int) -> Sections:
-    """The sections of a GPU_PTX test of so many threads; the condition may also stand before tree and map."""
+    """Read the sections of a GPU_PTX test; the condition may also come before tree and map."""
     sections = Sections()
     offset = skip_space(text, 0)
     while offset < len(text):
@@ -78,7 +78,7 @@ def read_sections(text: str, threads: int) -> Sections:
 
 @lru_cache(1 << 14)
 def read_conditions(text: str) -> Sections:
-    """Locations, filter and condition, where there is nothing else."""
+    """Read sections that are only locations, filter and condition."""
     sections = Sections()
     offset = skip_space(text, 0)
     while offset < len(text) and sections.condition is None:
@@ -169,4 +169,4 @@ def _read_condition(sections: Sections, text: str, start: int) -> int:
 
 def _check_only(sections: Sections, section: str, offset: int) -> None:
     if section in sections.pieces:
-        raise SyntaxProblem(f"{section} stands twice", offset)
+        raise SyntaxProblem(f"{section} occurs twice", offset)

@@ -1,7 +1,7 @@
-"""The shape of a test: what it means up to the names of its threads and variables.
+"""The shape of a test: its meaning up to the names of its threads and variables.
 
-Threads and variables are coloured by all that is known of them, colours are refined by those of their neighbours, and
-where threads still look alike each is tried as the first: the smallest text so found is the same for all tests of one
+Threads and variables get colours from their properties, and colours are refined by those of their neighbours. If
+threads still look alike, each is tried as the first one. The smallest text found is the same for all tests of one
 shape.
 """
 
@@ -18,11 +18,12 @@ Colours = list[int]
 
 
 def shape_hash(test: Test) -> str:
-    """The same for tests that differ in the names of threads and variables only, or not even in these."""
+    """A hash that is equal for tests that differ only in the names of threads and variables."""
     return digest(shape_text(test))
 
 
 def shape_text(test: Test) -> str:
+    """The text that `shape_hash` hashes."""
     return _Shape(test).smallest_text()
 
 
@@ -50,21 +51,23 @@ class _Shape:
         self.unused = [index for index, name in enumerate(self.content.variables) if not self.places[name]]
 
     def smallest_text(self) -> str:
-        threads = _ranked([(repr(self._local(number)), repr(self.mentions[number])) for number in range(self.count)])
+        threads = _rank_values(
+            [(repr(self._local(number)), repr(self.mentions[number])) for number in range(self.count)]
+        )
         variables = self._variable_colours()
-        return min(self._texts(*self._refined(threads, variables)))
+        return min(self._texts(*self._refine(threads, variables)))
 
     def _texts(self, threads: Colours, variables: Colours) -> Iterator[str]:
-        """The texts of all ways to tell threads and variables apart that the colours leave open.
+        """The texts of all orders of threads and variables that the colours allow.
 
-        Two choices whose first texts are equal are images of one another, so the second has no text of its own.
+        Two choices whose first texts are equal are images of one another, so the second has the same texts.
         """
         choices = list(self._choices(threads, variables))
         if not choices:
-            yield self._written(threads, variables)
+            yield self._write_text(threads, variables)
         seen: set[str] = set()
         for choice in choices:
-            texts = self._texts(*self._refined(*choice))
+            texts = self._texts(*self._refine(*choice))
             first = next(texts)
             if first not in seen:
                 seen.add(first)
@@ -72,15 +75,15 @@ class _Shape:
                 yield from texts
 
     def _choices(self, threads: Colours, variables: Colours) -> Iterator[tuple[Colours, Colours]]:
-        """The colours with one of those that look alike put first: threads, then variables no thread uses."""
-        for member in _alike(threads, range(self.count)):
+        """The colours with one of those that look alike put first: threads, then variables that no thread uses."""
+        for member in _find_alike(threads, range(self.count)):
             yield _put_first(threads, member), variables
         if len(set(threads)) == self.count:
-            for member in _alike(variables, self.unused):
+            for member in _find_alike(variables, self.unused):
                 yield threads, _put_first(variables, member)
 
-    def _written(self, threads: Colours, variables: Colours) -> str:
-        """The text once all are in order: variables by their first use, the unused by their colour."""
+    def _write_text(self, threads: Colours, variables: Colours) -> str:
+        """The text when all are ordered: variables by their first use, unused ones by their colour."""
         order = sorted(range(self.count), key=threads.__getitem__)
         used = dict.fromkeys(
             token.name for number in order for token in self.content.threads[number] if isinstance(token, VariableUse)
@@ -88,19 +91,19 @@ class _Shape:
         unused = [self.content.variables[index] for index in sorted(self.unused, key=variables.__getitem__)]
         return self.content.text(order, {name: f"v{index}" for index, name in enumerate((*used, *unused))})
 
-    def _refined(self, threads: Colours, variables: Colours) -> tuple[Colours, Colours]:
+    def _refine(self, threads: Colours, variables: Colours) -> tuple[Colours, Colours]:
         """Colours split by those of the neighbours, until nothing splits."""
         while True:
             classes = (len(set(threads)), len(set(variables)))
             names = {name: f"v{colour}" for name, colour in zip(self.content.variables, variables, strict=True)}
-            variables = _ranked(
+            variables = _rank_values(
                 [
                     (variables[index], repr(self._uses(name, threads, names)))
                     for index, name in enumerate(self.content.variables)
                 ]
             )
             names = {name: f"v{colour}" for name, colour in zip(self.content.variables, variables, strict=True)}
-            threads = _ranked(
+            threads = _rank_values(
                 [(threads[number], repr(self._surroundings(number, threads, names))) for number in range(self.count)]
             )
             if classes == (len(set(threads)), len(set(variables))):
@@ -131,19 +134,19 @@ class _Shape:
 
     def _variable_colours(self) -> Colours:
         blank = dict.fromkeys(self.content.variables, "")
-        return _ranked([self.content.attributes(name, blank) for name in self.content.variables])
+        return _rank_values([self.content.attributes(name, blank) for name in self.content.variables])
 
     def _term(self, term: Term, threads: Colours, names: dict[str, str]) -> str:
         return self.content.term(term, dict(enumerate(threads)), names)
 
     def _mentions(self) -> list[list[str]]:
-        """What the condition says of each thread, whoever else it is compared with."""
-        nobody = dict.fromkeys(range(self.count), 0)
+        """The comparisons of the condition with each thread, without the names of the others."""
+        no_thread = dict.fromkeys(range(self.count), 0)
         nameless = dict.fromkeys(self.content.variables, "")
         found: list[list[str]] = [[] for _ in range(self.count)]
         for number in range(self.count):
             for mention in self.asked_of_thread[number]:
-                found[number].append(" ".join(sorted(self.content.term(term, nobody, nameless) for term in mention)))
+                found[number].append(" ".join(sorted(self.content.term(term, no_thread, nameless) for term in mention)))
             found[number].sort()
         return found
 
@@ -155,14 +158,14 @@ class _Shape:
                 yield comparison.left, comparison.right
 
 
-def _ranked(values: Sequence[object]) -> Colours:
-    """Values as small numbers in their own order; equal values get equal numbers."""
+def _rank_values(values: Sequence[object]) -> Colours:
+    """The rank of each value; equal values have equal ranks."""
     ranks = {value: rank for rank, value in enumerate(sorted(set(values)))}  # type: ignore[type-var]
     return [ranks[value] for value in values]
 
 
-def _alike(colours: Colours, indices: Iterable[int]) -> list[int]:
-    """Those of the smallest colour that more than one of them has."""
+def _find_alike(colours: Colours, indices: Iterable[int]) -> list[int]:
+    """The indices with the smallest colour that occurs more than once."""
     groups: dict[int, list[int]] = {}
     for index in indices:
         groups.setdefault(colours[index], []).append(index)
@@ -170,4 +173,4 @@ def _alike(colours: Colours, indices: Iterable[int]) -> list[int]:
 
 
 def _put_first(colours: Colours, member: int) -> Colours:
-    return _ranked([2 * colour + (index != member) for index, colour in enumerate(colours)])
+    return _rank_values([2 * colour + (index != member) for index, colour in enumerate(colours)])

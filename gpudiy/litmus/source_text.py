@@ -1,4 +1,4 @@
-"""The text of a test with its place in a file: what turns an offset into a line, a column and a caret."""
+"""The text of a test and its position in a file: turns an offset into a line, a column and a caret."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SourceText:
         try:
             return parse(text)
         except SyntaxProblem as problem:
-            moved = problem.moved(text, offset)
+            moved = problem.move_into(text, offset)
             raise self.error(moved.message, moved.offset, moved.hint) from None
 
     def _without_comments(self) -> str:

@@ -1,4 +1,4 @@
-"""Where tests come from: a file, a directory, `@list` or `-`, the same in every verb."""
+"""The sources of tests, the same in every verb: a file, a directory, `@list` or `-`."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ LARGEST_FILE = 1 << 28  # bytes
 
 
 def find_sources(paths: Iterable[str]) -> Iterator[str]:
-    """The files that the paths stand for, in a stable order; raises `LitmusError` for a path that is not there."""
+    """The files of the paths, in a stable order; raises `LitmusError` for a path that does not exist."""
     for path in paths:
-        yield from _expanded(path, ())
+        yield from _expand_path(path, ())
 
 
 def load_tests(source: str) -> Iterator[Test]:
-    """The tests of one file or of standard input; raises `LitmusError` at the first fault."""
-    yield from read_tests(*_text(source))
+    """The tests of one file or of standard input; raises `LitmusError` for the first problem."""
+    yield from read_tests(*_read_text(source))
 
 
 def load_each(source: str) -> Iterator[Test | LitmusError]:
-    """Every test of one file or of standard input, or what is wrong with it."""
+    """Every test of one file or of standard input, or its error."""
     for found in load_each_with_places(source):
         yield found if isinstance(found, LitmusError) else found.test
 
 
 def load_each_with_places(source: str) -> Iterator[SourcedTest | LitmusError]:
-    """The same, each test with its text, so that a problem that is found later can be shown where it is."""
+    """Like `load_each`, with the source of each test, to report later problems with their position."""
     try:
-        text, path = _text(source)
+        text, path = _read_text(source)
     except LitmusError as error:
         yield error
         return
     yield from read_each_with_places(text, path)
 
 
-def _text(source: str) -> tuple[str, str]:
+def _read_text(source: str) -> tuple[str, str]:
     """The text of a source and the name that messages give it."""
     if source != STANDARD_INPUT:
-        return decode(_bytes(source), source), source
+        return decode(_read_bytes(source), source), source
     if sys.stdin is None:
         raise LitmusError("standard input is closed", path="<stdin>")
-    return decode(_limited(sys.stdin.buffer, "<stdin>"), "<stdin>"), "<stdin>"
+    return decode(_read_limited(sys.stdin.buffer, "<stdin>"), "<stdin>"), "<stdin>"
 
 
-def _expanded(path: str, lists: tuple[Path, ...]) -> Iterator[str]:
+def _expand_path(path: str, lists: tuple[Path, ...]) -> Iterator[str]:
     if path == STANDARD_INPUT:
         yield path
     elif not path:
@@ -66,26 +66,26 @@ def _expanded(path: str, lists: tuple[Path, ...]) -> Iterator[str]:
             raise LitmusError(f"there is no {SUFFIX} file in this directory", path=path)
         yield from found
     elif path.startswith("@") and not Path(path).exists():
-        yield from _listed(Path(path[1:]), lists)
+        yield from _read_list(Path(path[1:]), lists)
     elif Path(path).name.startswith("@"):
-        yield from _listed(Path(path), lists)
+        yield from _read_list(Path(path), lists)
     else:
         yield path
 
 
 def _exists(path: str) -> bool:
-    """Whether the file, the directory or the list that `@` names is there."""
+    """Whether the file, the directory or the list after `@` exists."""
     try:
         return Path(path).exists() or (path.startswith("@") and Path(path[1:]).exists())
     except OSError as error:  # a name too long for the file system, for one
         raise LitmusError(f"cannot be read: {error.strerror}", path=path) from None
 
 
-def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
-    """The paths in a list file, relative to it; blank lines and lines that start with # do not count."""
+def _read_list(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
+    """The paths in a list file, relative to it; blank lines and lines that start with # are skipped."""
     if file.resolve() in lists:
         raise LitmusError("this list names itself", path=str(file))
-    text = decode(_bytes(str(file)), str(file))
+    text = decode(_read_bytes(str(file)), str(file))
     for number, line in enumerate(text.splitlines(), 1):
         entry = line.strip()
         if not entry or entry.startswith("#"):
@@ -94,7 +94,7 @@ def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
         if entry.startswith("@") and not Path(target).exists():
             target = f"@{file.parent / entry[1:]}"
         try:
-            yield from _expanded(target, (*lists, file.resolve()))
+            yield from _expand_path(target, (*lists, file.resolve()))
         except LitmusError as error:
             if error.line is not None:
                 raise
@@ -103,15 +103,15 @@ def _listed(file: Path, lists: tuple[Path, ...]) -> Iterator[str]:
             ) from None
 
 
-def _bytes(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
-            return _limited(file, path)
+            return _read_limited(file, path)
     except OSError as error:
         raise LitmusError(f"cannot be read: {error.strerror}", path=path) from None
 
 
-def _limited(file: BinaryIO, path: str) -> bytes:
+def _read_limited(file: BinaryIO, path: str) -> bytes:
     data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
         raise LitmusError(f"larger than {LARGEST_FILE:,} bytes", path=path)

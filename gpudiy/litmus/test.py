@@ -1,4 +1,4 @@
-"""`Test`: a whole litmus test, the only currency between the rooms of gpudiy."""
+"""`Test`: a whole litmus test, the value that the packages of gpudiy exchange."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Thread = tuple[Instruction, ...]
 
 @dataclass(frozen=True, slots=True)
 class RegisterDeclaration:
-    """A register of a thread, its type, and what it holds at the start: a value, or the address of a variable."""
+    """A register of a thread, its type, and its initial value: a number, or the address of a variable."""
 
     thread: int
     name: str
@@ -26,7 +26,7 @@ class RegisterDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class InitialMemory:
-    """What a variable holds at the start; variables that are not mentioned hold 0."""
+    """The initial value of a variable; it is 0 for variables that are not mentioned."""
 
     variable: str
     value: Value
@@ -34,10 +34,10 @@ class InitialMemory:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """A test that exists is valid: building an invalid one raises `InvalidTest`.
+    """A valid litmus test: building an invalid one raises `InvalidTest`.
 
     `filter` limits the executions that count; `locations` are shown with the outcomes although the condition does
-    not mention them. `cycle` names the edges the test was made from, if it was.
+    not mention them. `cycle` names the edges of a generated test.
     """
 
     __test__: ClassVar[bool] = False  # keeps pytest from collecting the class
@@ -72,7 +72,7 @@ class Test:
 
     @property
     def observed(self) -> tuple[Observable, ...]:
-        """What an outcome of this test consists of: what the condition, the filter and the locations mention."""
+        """The registers and variables of an outcome: those in the condition, the filter and the locations."""
         seen = dict.fromkeys(observables(self.condition.expression))
         if self.filter is not None:
             seen.update(dict.fromkeys(observables(self.filter)))

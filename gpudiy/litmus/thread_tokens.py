@@ -1,6 +1,6 @@
 """The normal form of one thread: registers numbered by their first use, constants in place of registers never written.
 
-Content hashes are made of it, and generated tests are hashed with it before they are built.
+Content hashes use it; so generated tests can be hashed before they are built.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gpudiy.litmus.traits import hash_words
 
 @dataclass(frozen=True, slots=True)
 class VariableUse:
-    """A variable among the tokens of a thread; what it is called is decided when the tokens are written."""
+    """A variable among the tokens of a thread; it gets its name when the tokens are written."""
 
     name: str
 
 
 Token = str | VariableUse
-InitialToken = int | VariableUse  # what a register holds at the start: a number, or the address of a variable
+InitialToken = int | VariableUse  # an initial value: a number, or the address of a variable
 DeclaredTokens = Mapping[str, tuple[ScalarType, InitialToken]]
 
 
@@ -54,7 +54,7 @@ class ThreadTokens:
         self.tokens = tuple(self._tokens)
 
     def final(self, name: str) -> str | InitialToken:
-        """What a register is in a condition: its normal name, or its value if the thread does not use it so."""
+        """A register in a condition: its normal name, or its initial value if it has no normal name."""
         return f"r{self.numbers[name]}" if name in self.numbers else self._initial(name)
 
     def _initial(self, name: str) -> InitialToken:
@@ -112,7 +112,7 @@ def _kept_registers(thread: Sequence[Instruction]) -> set[str]:
 
 
 def _label_positions(thread: Sequence[Instruction]) -> dict[str, int]:
-    """Where labels stand among the other instructions."""
+    """The positions of labels among the other instructions."""
     positions: dict[str, int] = {}
     position = 0
     for instruction in thread:

@@ -1,4 +1,4 @@
-"""The traits of instructions: all that gpudiy says of an instruction without knowing what it means.
+"""The traits of instructions: their facts apart from their meaning.
 
 `Traits` are the same for all instructions of one class. The functions are of one instruction: its opcode, its words in
 a hash, its name among the literals of optcheck, its words in a picture. What it reads and writes is in
@@ -37,7 +37,7 @@ _BOTH = (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL)
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What all instructions of one class have in common.
+    """The traits of all instructions of one class.
 
     `words` are the opcodes of an access by its proxy, `orders` and `cache_operators` those it can have. `direction` is
     what an access is called in the names of tests: R, W, or A for an atomic that returns what it read.
@@ -155,7 +155,7 @@ def opcode_of(instruction: Instruction) -> str:
 
 
 def hash_words(instruction: Instruction, label_position: Callable[[str], int]) -> str:
-    """What a content hash says of an instruction, apart from its registers and operands."""
+    """The instruction in a content hash, without its registers and operands."""
     match instruction:
         case Load(access=access):
             return f"Load {access.hash_words}"
@@ -195,7 +195,7 @@ def literal_name(instruction: MemoryInstruction) -> str:
 
 
 def drawn_words(instruction: Instruction) -> str:
-    """The words of an event in a picture, behind its letter: `.acquire.gpu`, `.membar.gl`, `.sync`."""
+    """The words of an event in a picture, after its letter: `.acquire.gpu`, `.membar.gl`, `.sync`."""
     match instruction:
         case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
             proxy = "" if access.proxy is Proxy.GENERIC else f".{access.proxy}"

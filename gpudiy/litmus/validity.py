@@ -72,12 +72,12 @@ def validate(test: Test) -> None:
     widths = _check_widths(uses, locations)
     for entry in test.init:
         _check_initial_width(entry, widths.get(entry.variable), spaces)
-    asked = _Asked(types, spaces, locations, widths)
-    asked.check(test.condition.expression, "condition")
+    conditions = _ConditionCheck(types, spaces, locations, widths)
+    conditions.check(test.condition.expression, "condition")
     if test.filter is not None:
-        asked.check(test.filter, "filter")
+        conditions.check(test.filter, "filter")
     for observable in test.locations:
-        asked.check_observable(observable, "locations")
+        conditions.check_observable(observable, "locations")
 
 
 def _check_texts(test: Test) -> None:
@@ -113,7 +113,7 @@ def _check_memory_map(test: Test) -> Spaces:
         if variable.name in spaces or not is_name(variable.name):
             place = SourcePlace("memory map", variable.name, variable.name, last=True)
             if variable.name in spaces:
-                raise InvalidTest(f"{variable.name} stands twice in the memory map", place)
+                raise InvalidTest(f"{variable.name} occurs twice in the memory map", place)
             raise InvalidTest(_bad_name(variable.name, "variable"), place)
         spaces[variable.name] = variable.space
         aliases = aliases or variable.aliases is not None
@@ -203,7 +203,7 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
                 place = SourcePlace("instruction", (number, index), instruction.name, last=True)
                 if instruction.name not in labels:
                     raise InvalidTest(_bad_name(instruction.name, "label"), place)
-                raise InvalidTest(f"label {instruction.name} stands twice in P{number}", place)
+                raise InvalidTest(f"label {instruction.name} occurs twice in P{number}", place)
             labels.add(instruction.name)
             continue
         problem = check_instruction(instruction, types)
@@ -220,7 +220,7 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
     for index, target in branches:
         if target not in labels:
             place = SourcePlace("instruction", (number, index), target)
-            raise InvalidTest(f"there is no label {target} in P{number}", place, near_name(target, sorted(labels)))
+            raise InvalidTest(f"P{number} has no label {target}", place, near_name(target, sorted(labels)))
 
 
 def _check_address_width(instruction: Instruction, operand: Variable, spaces: Spaces, place: SourcePlace) -> None:
@@ -301,7 +301,7 @@ def _check_initial_width(entry: InitialMemory, type: ScalarType | None, spaces: 
         raise InvalidTest(f"{entry.value} does not fit {entry.variable}, which is accessed as .{type}", place)
 
 
-class _Asked:
+class _ConditionCheck:
     """The rules for conditions, filters and locations. `widths` are the types in which locations are accessed."""
 
     def __init__(self, types: list[Types], spaces: Spaces, locations: dict[str, str], widths: Types) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
-from gpudiy.litmus.condition import Expression, FinalRegister, Term, mapped
+from gpudiy.litmus.condition import Expression, FinalRegister, Term, map_terms
 from gpudiy.litmus.outcome import FinalState
 from gpudiy.litmus.test import Test
 from gpudiy.models.question import conjuncts
@@ -49,7 +49,7 @@ def _can_swap(test: Test, one: int, other: int, expressions: Sequence[Expression
         return term
 
     for expression in expressions:
-        if expression is not None and set(conjuncts(mapped(expression, swap))) != set(conjuncts(expression)):
+        if expression is not None and set(conjuncts(map_terms(expression, swap))) != set(conjuncts(expression)):
             return False
     return True
 

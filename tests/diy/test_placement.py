@@ -48,7 +48,7 @@ def test_trees_by_brute_force(levels: tuple[int, ...], turn: int) -> None:
         if all(tree.smallest_common_scope(t, (t + 1) % count) is SCOPES[levels[t]] for t in range(count))
     }
     classes = {
-        frozenset(tree.renamed([(t + start) % count for t in range(count)]) for start in range(0, count, turn))
+        frozenset(tree.reorder_threads([(t + start) % count for t in range(count)]) for start in range(0, count, turn))
         for tree in allowed
     }
     found = [placed.tree for placed in all_trees(Neighbourhood(levels, turn))]

@@ -25,7 +25,7 @@ from gpudiy.litmus.condition import (
     Or,
     Quantifier,
     Term,
-    mapped,
+    map_terms,
 )
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Instruction, Load, Reduce, Register, Store, Variable
@@ -40,8 +40,8 @@ SB = (DATA / "litmus" / "figures" / "A.1-sb.litmus").read_text()
 
 def with_terms(test: Test, change) -> dict[str, object]:  # type: ignore[no-untyped-def]
     return {
-        "condition": Condition(test.condition.quantifier, mapped(test.condition.expression, change)),
-        "filter": None if test.filter is None else mapped(test.filter, change),
+        "condition": Condition(test.condition.quantifier, map_terms(test.condition.expression, change)),
+        "filter": None if test.filter is None else map_terms(test.filter, change),
         "locations": tuple(change(term) for term in test.locations),
     }
 
@@ -129,7 +129,7 @@ def threads_and_variables_renamed(test: Test, source: random.Random) -> Test:
         threads=tuple(with_operands(test.threads[old], named) for old in order),
         registers=tuple(replace(d, thread=position[d.thread], initial=value(d.initial)) for d in test.registers),
         init=tuple(replace(entry, variable=names[entry.variable]) for entry in test.init),
-        scope_tree=test.scope_tree.renamed(order),
+        scope_tree=test.scope_tree.reorder_threads(order),
         memory_map=MemoryMap(tuple(variables)),
         **with_terms(test, change),
     )

@@ -9,7 +9,7 @@ from optcheck_kernels import checked, kernel_source, listing
 
 from gpudiy.devices.opening import open_device
 from gpudiy.harness.c11_obstacles import obstacle
-from gpudiy.litmus import CannotExpress, Format, Test, content_hash, modernised, print_test, read_test
+from gpudiy.litmus import CannotExpress, Format, Test, content_hash, modernise_test, print_test, read_test
 from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import Load, Store
 from gpudiy.models.library import load_model
@@ -47,7 +47,7 @@ def test_modifiers_are_read_in_any_order_and_printed_in_that_of_ptx() -> None:
 
 
 def test_other_formats_cannot_say_it() -> None:
-    for test in (message(MMIO), modernised(message(MMIO))):
+    for test in (message(MMIO), modernise_test(message(MMIO))):
         with pytest.raises(CannotExpress, match="a mmio access"):
             print_test(test, Format.DAT3M)
 

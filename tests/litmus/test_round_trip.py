@@ -25,7 +25,7 @@ from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import InvalidTest
 from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.print_dat3m import CannotExpress
-from gpudiy.litmus.printer import Format, modernised, print_test
+from gpudiy.litmus.printer import Format, modernise_test, print_test
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.sources import find_sources, load_tests
 from gpudiy.litmus.test import Test
@@ -67,7 +67,7 @@ def test_corpus(corpus: Path, folder: str, format: Format) -> None:
 
 def test_corpus_in_the_words_of_dat3m(corpus: Path) -> None:
     """With old spellings rewritten, all but the test in shared space can go to Dat3M."""
-    modern = [modernised(test) for folder in EXPRESSIBLE for test in corpus_tests(corpus / folder)]
+    modern = [modernise_test(test) for folder in EXPRESSIBLE for test in corpus_tests(corpus / folder)]
     failed = []
     for test in modern:
         try:
@@ -96,7 +96,7 @@ def test_random_tests(test: Test) -> None:
     assert_round_trip(test, Format.HERD)
 
 
-@given(litmus_tests().map(modernised))
+@given(litmus_tests().map(modernise_test))
 @settings(max_examples=200)
 def test_random_tests_in_dat3m(test: Test) -> None:
     try:
@@ -112,7 +112,7 @@ def test_cycles_and_docs(figures: list[Path], cycle: str, doc: str) -> None:
     test = replace(read_test(figures[0].read_text()), cycle=cycle, doc=doc)
     assert_round_trip(test, Format.CANONICAL)
     assert_round_trip(test, Format.HERD)
-    modern = modernised(test)
+    modern = modernise_test(test)
     try:
         again = read_test(print_test(modern, Format.DAT3M))
     except CannotExpress:
@@ -144,7 +144,7 @@ def test_a_variable_named_like_the_predicate_of_branches() -> None:
 
 def test_what_dat3m_would_misread_is_not_printed(figures: list[Path]) -> None:
     (figure,) = [figure for figure in figures if figure.name.startswith("A.1")]
-    test = replace(modernised(read_test(figure.read_text())), doc="a { b")
+    test = replace(modernise_test(read_test(figure.read_text())), doc="a { b")
     with pytest.raises(CannotExpress):
         print_test(test, Format.DAT3M)
 

@@ -66,10 +66,10 @@ def test_the_order_of_groups_makes_no_difference() -> None:
     ("text", "message"),
     [
         ("(device P0)", "P1 is missing"),
-        ("(device P0 P1 P0)", "P0 stands twice"),
+        ("(device P0 P1 P0)", "P0 occurs twice"),
         ("(device P0 P1 P2)", "places P2"),
-        ("(cta (device P0 P1))", "device cannot stand inside cta"),
-        ("(warp (warp P0 P1))", "warp cannot stand inside warp"),
+        ("(cta (device P0 P1))", "device cannot be inside cta"),
+        ("(warp (warp P0 P1))", "warp cannot be inside warp"),
         ("(grit P0 P1)", "unknown level"),
     ],
 )
@@ -81,7 +81,7 @@ def test_bad_trees(text: str, message: str) -> None:
 def test_trees_built_by_hand_are_checked() -> None:
     with pytest.raises(InvalidTest, match="numbered by their first thread"):
         ScopeTree((Placement(1, 0, 0, 0, 0),))
-    with pytest.raises(InvalidTest, match="stands in two others"):
+    with pytest.raises(InvalidTest, match="is in two others"):
         ScopeTree((Placement(0, 0, 0, 0, 0), Placement(0, 1, 1, 0, 0)))
 
 
@@ -89,7 +89,7 @@ def test_trees_built_by_hand_are_checked() -> None:
 def test_round_trip_and_order(tree: ScopeTree) -> None:
     count = len(tree.placements)
     assert read_scope_tree(scope_tree_text(tree), count) == tree
-    backwards = tree.renamed(range(count - 1, -1, -1))
+    backwards = tree.reorder_threads(range(count - 1, -1, -1))
     for one in range(count):
         for other in range(count):
             common = tree.smallest_common_scope(one, other)
