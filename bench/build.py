@@ -26,7 +26,7 @@ from gpudiy.diy import families
 from gpudiy.diy.generator import Generator
 from gpudiy.harness.build import BuildResult, build_tests
 from gpudiy.harness.built import BuiltTest
-from gpudiy.harness.checking import FUNCTIONS, disassembled, only
+from gpudiy.harness.checking import FUNCTIONS, disassemble_cubin, select_functions
 from gpudiy.harness.nvrtc import compiler_for
 from gpudiy.harness.source import Dialect, module_source, render_test
 from gpudiy.litmus import read_test
@@ -96,7 +96,7 @@ def whole_build(found: list[str], folder: Path) -> tuple[float, float]:
 def optcheck(folder: Path) -> None:
     """Of the cubins that were built, disassembled."""
     binaries = [path.read_bytes() for path in sorted(folder.glob("*/*.cubin"))]
-    listings = [only(disassembled(binary), FUNCTIONS) for binary in binaries]
+    listings = [select_functions(disassemble_cubin(binary), FUNCTIONS) for binary in binaries]
     found_tests = [read_binary(binary).tests for binary in binaries]
 
     def check() -> None:

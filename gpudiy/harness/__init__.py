@@ -1,4 +1,4 @@
-"""Tests to harnesses: source for CUDA, OpenCL and the host, checked cubins, and what a launch is told.
+"""Tests to harnesses: source for CUDA, OpenCL and the host, checked cubins, and the parameters of a launch.
 
 From a test to a launch:
 

@@ -27,11 +27,11 @@ from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 from optcheck.finding import Finding
 
-BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests of a module: the more, the more share their code
+BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests per module: in a larger module more tests share code
 
 
 class BuildFailure(GpudiyError):
-    """A test that could not be built: a tool failed or, where it is `rejected`, an instruction of the test is wrong."""
+    """A test could not be built: a tool failed or, with `rejected`, the compiler rejects an instruction of the test."""
 
     def __init__(
         self, message: str, rejected: bool = False, thread: int | None = None, index: int | None = None
@@ -50,22 +50,22 @@ BuildResult = tuple[Test, BuiltTest | BuildFailure]
 
 
 class _Source(NamedTuple):
-    """A test and its text, under which the cache knows it."""
+    """A test and its text, which is its key in the cache."""
 
     litmus: str
     test: Test
 
 
 def toolchain_folder(folder: Path, architecture: str) -> Path:
-    """Where the cache keeps what these tools make of these templates; raises `MissingTool`."""
+    """The folder of the cache for this version of tools and templates; raises `MissingTool`."""
     version = f"{assembler_for(architecture).version} {checker_version()} {templates_hash()}"
     return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
 
 
 def build_tests(tests: Iterable[Test], architecture: str, folder: Path, jobs: int = 2) -> Iterator[BuildResult]:
-    """Build the tests for an architecture; results come as they are ready, those in the cache first.
+    """Build the tests for an architecture; results come when they are ready, those from the cache first.
 
-    Equal tests are built once and have one result.
+    Equal tests are built once and give one result.
     """
     store = toolchain_folder(folder, architecture)
     known = BuildCache(store)
@@ -82,7 +82,7 @@ def build_tests(tests: Iterable[Test], architecture: str, folder: Path, jobs: in
         for batch in batches:
             yield from build_batch(batch, architecture, store)
         return
-    yield from _in_processes(batches, architecture, store, jobs)
+    yield from _build_in_processes(batches, architecture, store, jobs)
 
 
 def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> list[BuildResult]:
@@ -98,25 +98,25 @@ def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> lis
         try:
             meant[name] = _Meant(PtxTest.of(source.test), [source])
         except NotRunnable as problem:
-            built.append(_built(source, architecture, reason=str(problem)))
+            built.append(_make_built_test(source, architecture, reason=str(problem)))
     results: list[BuildResult] = []
-    cubin = _compiled(meant, architecture, results)
+    cubin = _compile_tests(meant, architecture, results)
     if cubin:
-        built += _checked(cubin, meant, architecture)
-    kept = {one.litmus: one for one in _cache(store).store(cubin, built)} if built else {}
+        built += _check_tests(cubin, meant, architecture)
+    kept = {one.litmus: one for one in _open_cache(store).store(cubin, built)} if built else {}
     results += ((source.test, kept[source.litmus]) for source in batch if source.litmus in kept)
     return results
 
 
 @dataclass(frozen=True, slots=True)
 class _Meant:
-    """What a test means as code, with its results in their order, and the tests that mean it: names may differ."""
+    """The code of a test, and all tests that have this code; they may differ in their names."""
 
     code: PtxTest
     sources: list[_Source]
 
 
-def _built(
+def _make_built_test(
     source: _Source,
     architecture: str,
     *,
@@ -145,13 +145,13 @@ def _built(
     )
 
 
-def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[BuiltTest]:
-    """The tests of a cubin, with what optcheck found; it refuses code that is not the test that was asked for."""
+def _check_tests(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[BuiltTest]:
+    """The tests of a cubin with their findings; a test that optcheck does not find unchanged gets a reason."""
     found = check_cubin(cubin, [one.code for one in meant.values()], architecture)
     for number, (one, (finding, text)) in enumerate(zip(meant.values(), found.findings, strict=True)):
         stressed = f"stress: {found.stress}" if found.stress else ""
         for source in one.sources:
-            yield _built(
+            yield _make_built_test(
                 source,
                 architecture,
                 number=number,
@@ -164,8 +164,8 @@ def _checked(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Itera
             )
 
 
-def _compiled(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> bytes:
-    """The cubin of the tests; those that the compiler rejects are taken out and reported."""
+def _compile_tests(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> bytes:
+    """The cubin of the tests. Those that the compiler rejects are removed from `meant` and added to `results`."""
     while meant:
         try:
             return assembler_for(architecture).compile([one.code for one in meant.values()])
@@ -174,43 +174,43 @@ def _compiled(meant: dict[str, _Meant], architecture: str, results: list[BuildRe
                 rejected = error.rejected.get(one.code.function)
                 if rejected is not None:
                     del meant[meaning]
-                    results += ((source.test, _rejection(source.test, rejected)) for source in one.sources)
+                    results += ((source.test, _make_rejection(source.test, rejected)) for source in one.sources)
         except CompileError as error:
             if len(meant) == 1:
-                results += _failures(meant.popitem()[1], error.log)
+                results += _make_failures(meant.popitem()[1], error.log)
             else:
                 _remove_culprits(meant, architecture, results)
     return b""
 
 
 def _remove_culprits(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> None:
-    """Take out every test that does not compile on its own; one at least there is, or all of them go."""
+    """Remove every test that does not compile alone; if all of them do, remove all, since together they do not."""
     before = len(meant)
     for meaning, one in list(meant.items()):
         alone = {meaning: one}
-        _compiled(alone, architecture, results)
+        _compile_tests(alone, architecture, results)
         if not alone:
             del meant[meaning]
     if len(meant) == before:
         for one in meant.values():
-            results += _failures(one, "does not compile with others")
+            results += _make_failures(one, "it compiles alone, but not together with the other tests")
         meant.clear()
 
 
-def _failures(one: _Meant, why: str) -> list[BuildResult]:
+def _make_failures(one: _Meant, why: str) -> list[BuildResult]:
     return [(source.test, BuildFailure(f"{source.test.name}: {why}")) for source in one.sources]
 
 
-def _rejection(test: Test, rejected: Rejected) -> BuildFailure:
-    """The compiler's message with the instruction it means."""
+def _make_rejection(test: Test, rejected: Rejected) -> BuildFailure:
+    """The message of the compiler, with the thread and index of the instruction."""
     message = f"{test.name}: the compiler rejects this: {rejected.message}"
     return BuildFailure(message, True, rejected.thread, rejected.index)
 
 
-def _in_processes(
+def _build_in_processes(
     batches: Iterable[Sequence[_Source]], architecture: str, store: Path, jobs: int
 ) -> Iterator[BuildResult]:
-    """Batches in worker processes, which leave interrupts to this one; what is finished is in the cache."""
+    """Build batches in worker processes. Only this process handles interrupts; finished batches are in the cache."""
     context = get_context("forkserver")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
     try:
@@ -235,5 +235,5 @@ def _ignore_interrupts() -> None:
 
 
 @cache
-def _cache(store: Path) -> BuildCache:
+def _open_cache(store: Path) -> BuildCache:
     return BuildCache(store)

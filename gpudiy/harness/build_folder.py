@@ -1,4 +1,4 @@
-"""`build`: tests to a folder of checked binaries, in one line."""
+"""`build`: compile and check tests, and write a folder of binaries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ BuildWatch = Callable[[str, Iterator[BuildResult]], Iterable[BuildResult]]  # fo
 
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
-    """What became of a test for an architecture."""
+    """The result of building a test for an architecture."""
 
     test: Test
     arch: str
@@ -49,7 +49,7 @@ def build(
     and architecture: `test`, `hash`, `arch`, `file` (the cubin; missing if the test was refused or could not be built),
     `optcheck` (what optcheck found: unchanged, …), `reason` (why there is no file).
 
-    With `keep_optimised` tests that optcheck found changed are handed on too. `jobs` is the number of worker processes.
+    With `keep_optimised` tests that optcheck found changed get a file too. `jobs` is the number of worker processes.
     Bad input raises `InputError`, a compiler that is not installed raises `MissingTool`.
     """
     import pandas
@@ -76,7 +76,7 @@ def build_folder(
     entries = []
     for name in architectures:
         for test, built in watch(name, build_tests(chosen, name, store, jobs)):
-            kept = built if isinstance(built, BuildFailure) else built.handed_on(keep_optimised)
+            kept = built if isinstance(built, BuildFailure) else built.make_index_entry(keep_optimised)
             entries.append(FolderEntry(test, name, kept))
     write_built_folder(folder, [entry.built for entry in entries if isinstance(entry.built, BuiltTest)], cubins)
     return entries
@@ -92,7 +92,7 @@ def list_architectures(arch: str | Iterable[str]) -> list[str]:
 
 
 def writable_cache() -> Path:
-    """The folder of what was compiled before; `MissingTool` says what to do where it cannot be written."""
+    """The folder of the build cache; raises `MissingTool` if it cannot be written."""
     folder, reason = default_folder(), ""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +100,7 @@ def writable_cache() -> Path:
         reason = error.strerror or str(error)
     if reason or not os.access(folder, os.W_OK):
         why = reason or "Permission denied"
-        raise MissingTool(f"the cache {folder} cannot be written: {why}; XDG_CACHE_HOME names another place")
+        raise MissingTool(f"the cache {folder} cannot be written: {why}; set XDG_CACHE_HOME to another folder")
     return folder
 
 

@@ -1,4 +1,4 @@
-"""`BuiltTest`: what is known of a test that was built. The folder that `gpudiy build` leaves: cubins, and an index."""
+"""`BuiltTest`: the description of a built test; and the folder that `gpudiy build` writes: cubins, an index."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class BuiltTest:
     """A test that was built: where its code is, what the host must know to launch it, and what optcheck found.
 
     A device loads the cubin `file` and launches its kernel `run` with the number of the test. A test with a `reason` is
-    not run: it has no code (then `optcheck` is empty too), or its code is not the test that was asked for.
+    not run: it has no code (then `optcheck` is empty too), or optcheck found that its code is not the test.
     """
 
     test: str  # its name
     hash: str  # of its content
     arch: str
-    file: str | None = None  # a cubin, named by the hash of its bytes
+    file: str | None = None  # the cubin, named by the hash of its bytes
     kernel: str = "run"
     number: int = 0  # of the test in the cubin
     function: str = ""
@@ -34,7 +34,7 @@ class BuiltTest:
     optcheck: str = ""
     optcheck_text: str = ""
     reason: str = ""
-    stress: str = ""  # what is wrong with the stress of the harness, if something is
+    stress: str = ""  # what is wrong with the stress of the harness; empty if nothing is
     litmus: str = ""  # the test itself
     toolkit: str = ""  # what it was built with
     harness: str = ""  # the version of the templates: a host of another version cannot launch it
@@ -44,8 +44,8 @@ class BuiltTest:
         """Whether there is code for the test at all."""
         return bool(self.optcheck)
 
-    def handed_on(self, keep_optimised: bool) -> BuiltTest:
-        """What the index says of the test: one with a reason names no file, unless changed tests are to be kept."""
+    def make_index_entry(self, keep_optimised: bool) -> BuiltTest:
+        """The entry of the index: a test with a reason has no file, except a changed one with `keep_optimised`."""
         if self.reason and not (keep_optimised and self.runnable):
             return replace(self, file=None)
         return replace(self, reason="")
@@ -65,7 +65,7 @@ def read_built(line: str) -> BuiltTest:
 def write_built_folder(folder: Path, tests: Sequence[BuiltTest], cubins: Mapping[str, Path]) -> None:
     """Copy the cubins of the tests from the folder of their architecture, then write the index.
 
-    The order of the index is that of names, so that two builds of the same tests agree.
+    The index is sorted by names, so that two builds of the same tests agree.
     """
     for architecture, file in sorted({(built.arch, built.file) for built in tests if built.file}):
         if not (folder / file).exists():
@@ -81,12 +81,12 @@ def read_index(folder: Path) -> Iterator[BuiltTest]:
         try:
             yield read_built(line)
         except (ValueError, TypeError, KeyError):
-            message = "this line is not one that `gpudiy build` writes"
+            message = "`gpudiy build` did not write this line"
             raise InputError(message, path=str(path), line=number, column=1) from None
 
 
 def is_built_folder(path: str) -> bool:
-    """Whether `gpudiy build` has left this folder; `gpudiy generate` leaves an index too, of other lines."""
+    """Whether `gpudiy build` wrote this folder; the index that `gpudiy generate` writes has other fields."""
     try:
         with (Path(path) / INDEX).open(encoding="utf-8") as file:
             first = json.loads(file.readline())
@@ -107,5 +107,5 @@ def load_built_tests(folder: Path) -> list[Test]:
     """The tests of a built folder, each once however many architectures it was built for."""
     texts = dict.fromkeys(built.litmus for built in read_index(folder))
     if "" in texts:
-        raise InputError("this index does not hold its tests", path=str(folder / INDEX), hint="build them again")
+        raise InputError("this index does not contain its tests", path=str(folder / INDEX), hint="build them again")
     return [read_test(text, str(folder / INDEX)) for text in texts]

@@ -1,7 +1,7 @@
-"""Dependencies that a C compiler may see through: results that are the same whatever the reads return.
+"""Dependencies that a C compiler may remove: results that are the same whatever the reads return.
 
-Told by trying: every thread is computed with many values for each read, among them all literals of the thread and what
-lies beside and between them. A result that never changes although it is made from a read is one a compiler may know.
+Every thread is computed with many values for each read, among them all literals of the thread, their neighbours and
+their differences. If a result depends on a read and never changes, a compiler may know it too.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Values = list[int]
 
 
 def known_result(test: Test, thread: int) -> tuple[str, int] | None:
-    """The first operation on what was read whose result a compiler may know, and that result."""
+    """The first operation on a value that was read whose result a compiler may know, and that result; else None."""
     if not any(isinstance(instruction, (Alu, SetPredicate)) for instruction in test.threads[thread]):
         return None
-    return _Trial(test, thread).found()
+    return _Trial(test, thread).find_known_result()
 
 
 def needless_branch(thread: Thread) -> bool:
-    """Whether both ways of a branch, or of two guards, come to the same, so that a compiler may leave it out."""
+    """Whether both ways of a branch, or of two guards, do the same, so that a compiler may remove it."""
     labels = {each.name: place for place, each in enumerate(thread) if isinstance(each, Label)}
     return any(_opposite(one, other) for one, other in pairwise(thread)) or any(
         _same_both_ways(thread, place + 1, labels[branch.target], labels)
@@ -54,7 +54,7 @@ def needless_branch(thread: Thread) -> bool:
 
 
 def _opposite(one: Any, other: Any) -> bool:
-    """Whether these are one instruction, under a guard and under its opposite."""
+    """Whether these are the same instruction, under a guard and under its opposite."""
     here, there = guard_of(one), guard_of(other)
     if here is None or there is None or here.predicate != there.predicate or here.negated == there.negated:
         return False
@@ -62,7 +62,7 @@ def _opposite(one: Any, other: Any) -> bool:
 
 
 def _same_both_ways(thread: Thread, start: int, target: int, labels: dict[str, int]) -> bool:
-    """Whether what a forward branch jumps over is nothing, or is what stands at its target up to where they join."""
+    """Whether a forward branch jumps over nothing, or over the same instructions that follow its target."""
     over = [each for each in thread[start:target] if not isinstance(each, Label)]
     if target < start:
         return False
@@ -83,27 +83,31 @@ class _Trial:
     thread: int
     dice: random.Random = field(default_factory=lambda: random.Random(0))
     registers: dict[str, Values] = field(default_factory=dict)
-    read: set[str] = field(default_factory=set)  # registers made from something that was read
+    read: set[str] = field(default_factory=set)  # registers whose value depends on a read
 
-    def found(self) -> tuple[str, int] | None:
+    def find_known_result(self) -> tuple[str, int] | None:
         types = {found.name: found.type for found in self.test.registers_of(self.thread)}
-        interesting = self._interesting()
+        interesting = self._list_interesting()
         for declared in self.test.registers_of(self.thread):
             initial = declared.initial
             address = isinstance(initial, AddressOf)
-            self.registers[declared.name] = self._any(declared.type, ()) if address else [int(str(initial))] * SAMPLES
+            self.registers[declared.name] = (
+                self._draw_values(declared.type, ()) if address else [int(str(initial))] * SAMPLES
+            )
         for instruction in self.test.threads[self.thread]:
-            if isinstance(instruction, Label):  # who jumps here may bring anything
-                self.registers |= {name: self._any(types[name], interesting) for name in self._assigned()}
+            if isinstance(instruction, Label):  # after a jump to here registers may hold anything
+                self.registers |= {
+                    name: self._draw_values(types[name], interesting) for name in self._list_destinations()
+                }
                 continue
             destination = destination_of(instruction)
             if destination is None:
                 continue
             type = types[destination.name]
             if isinstance(instruction, (Load, Atomic)):
-                self._assign(instruction, destination.name, self._any(type, interesting), True)
+                self._assign(instruction, destination.name, self._draw_values(type, interesting), True)
             elif isinstance(instruction, (Alu, SetPredicate)):
-                values = self._computed(instruction)
+                values = self._compute_all(instruction)
                 made = any(isinstance(each, Register) and each.name in self.read for each in operands_of(instruction))
                 if made and len(set(values)) == 1:
                     return str(getattr(instruction, "operation", "setp")), values[0]
@@ -119,11 +123,11 @@ class _Trial:
         self.registers[name] = values
         (self.read.add if read else self.read.discard)(name)
 
-    def _computed(self, instruction: Alu | SetPredicate) -> Values:
+    def _compute_all(self, instruction: Alu | SetPredicate) -> Values:
         columns = [self._operand(operand) for operand in instruction.sources]
-        return [self._one(instruction, list(row)) for row in zip(*columns, strict=True)]
+        return [self._compute_one(instruction, list(row)) for row in zip(*columns, strict=True)]
 
-    def _one(self, instruction: Alu | SetPredicate, values: Values) -> int:
+    def _compute_one(self, instruction: Alu | SetPredicate, values: Values) -> int:
         try:
             if isinstance(instruction, SetPredicate):
                 return int(compared(instruction.comparison, values[0], values[1], instruction.type))
@@ -134,15 +138,15 @@ class _Trial:
     def _operand(self, operand: Operand) -> Values:
         if isinstance(operand, Register):
             return self.registers[operand.name]
-        return [operand.value] * SAMPLES if isinstance(operand, Immediate) else self._any(ScalarType.S64, ())
+        return [operand.value] * SAMPLES if isinstance(operand, Immediate) else self._draw_values(ScalarType.S64, ())
 
-    def _any(self, type: ScalarType, interesting: tuple[int, ...]) -> Values:
-        """Values that a read may return: every second one of those that instructions ask for."""
+    def _draw_values(self, type: ScalarType, interesting: tuple[int, ...]) -> Values:
+        """Values that a read may return: every second one is `interesting`, the others are random."""
         drawn: Callable[[], int] = lambda: self.dice.getrandbits(64)  # noqa: E731
         chosen = [self.dice.choice(interesting) if interesting and n % 2 else drawn() for n in range(SAMPLES)]
         return [wrapped(value, type) for value in chosen]
 
-    def _interesting(self) -> tuple[int, ...]:
+    def _list_interesting(self) -> tuple[int, ...]:
         literals = {
             operand.value
             for instruction in self.test.threads[self.thread]
@@ -153,6 +157,6 @@ class _Trial:
         beside = {literal + step for literal in literals | between for step in (-1, 0, 1)}
         return (*SMALL, *sorted(beside - set(SMALL)))
 
-    def _assigned(self) -> set[str]:
+    def _list_destinations(self) -> set[str]:
         found = (destination_of(instruction) for instruction in self.test.threads[self.thread])
         return {destination.name for destination in found if destination is not None}

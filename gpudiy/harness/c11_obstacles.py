@@ -1,4 +1,4 @@
-"""What a test loses in C11 atomics. `TABLE` says what each access and fence of PTX becomes there."""
+"""Tests that lose their meaning in C11 atomics. `TABLE` says what each access and fence of PTX becomes there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TABLE = (
     (
         "ld, st",
         "volatile access",
-        "the compiler keeps it; the memory system may do with it what it may do with a weak one",
+        "the compiler keeps it; the memory system may treat it as a weak access",
     ),
     ("ld.cg, st.cg", "relaxed, device", "at the level of memory that all groups share"),
     ("ld.cv, st.wt, volatile", "relaxed, all devices", "never cached"),
@@ -41,12 +41,12 @@ TABLE = (
     ("atom, red: add and or xor exch cas", "the operation of the same name", ""),
     ("atom, red: min max inc dec", "compare-exchange until it succeeds", "one atomic operation, as before"),
     ("fence.proxy, other proxies, barriers", "not runnable", ""),
-    ("xor r1,r0,r0 and the like", "not runnable", "a C compiler knows the result, so the dependency would be gone"),
+    ("xor r1,r0,r0 and the like", "not runnable", "a C compiler knows the result, and would remove the dependency"),
 )
 
 
 def obstacle(test: Test) -> str | None:
-    """Why OpenCL cannot keep the meaning of the test, if it cannot."""
+    """Why OpenCL cannot keep the meaning of the test; None if it can."""
     if test.scope_tree.has_clusters:
         return "its threads are in a cluster of CTAs, which OpenCL does not have"
     for number, thread in enumerate(test.threads):
@@ -55,16 +55,16 @@ def obstacle(test: Test) -> str | None:
             if found is not None:
                 return f"P{number}: {found}"
         if needless_branch(thread):
-            return f"P{number}: a C compiler sees both ways of a branch do the same, so the dependency would be gone"
+            return f"P{number}: both ways of a branch do the same, so a C compiler would remove the dependency"
         known = known_result(test, number)
         if known is not None:
             operation, value = known
-            return f"P{number}: a C compiler knows that this {operation} gives {value}, so the dependency would be gone"
+            return f"P{number}: a C compiler knows that this {operation} gives {value}, and would remove the dependency"
     return obstacle_on_host(test)
 
 
 def obstacle_on_host(test: Test) -> str | None:
-    """Why the host build, which has neither scopes nor caches to choose, cannot execute the test, if it cannot."""
+    """Why the host build, which has neither scopes nor cache operators, cannot run the test; None if it can."""
     for number, thread in enumerate(test.threads):
         for instruction in thread:
             if isinstance(instruction, ProxyFence) or (

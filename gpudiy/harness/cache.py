@@ -1,8 +1,8 @@
-"""`BuildCache`: what has been compiled stays compiled.
+"""`BuildCache`: compiled tests, so that they are not compiled again.
 
 There is one folder per architecture and toolchain. In it a cubin is named by the hash of its bytes, and beside it is a
-list of the tests inside, one line of JSON each. The list is written last, and each file appears whole: what is listed
-is there. A cubin whose bytes no longer fit its name is removed with its list.
+list of the tests inside, one line of JSON per test. The list is written last, and each file appears whole, so every
+listed test exists. A cubin whose bytes do not match its name is removed together with its list.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from gpudiy.harness.built import BuiltTest, print_built, read_built
 
 
 def default_folder() -> Path:
-    """Where caches are, unless somebody names another place."""
+    """The folder of the cache: `$XDG_CACHE_HOME/gpudiy` or `~/.cache/gpudiy`."""
     named = os.environ.get("XDG_CACHE_HOME")
     return (Path(named) if named else Path.home() / ".cache") / "gpudiy"
 
 
 def cubin_name(cubin: bytes) -> str:
-    """The file name of a cubin, by which a change of its bytes is noticed."""
+    """The file name of a cubin: the hash of its bytes, which shows whether they were changed."""
     return f"{sha256(cubin).hexdigest()[:32]}.cubin"
 
 
@@ -39,7 +39,7 @@ class BuildCache:
             self.tests |= {built.litmus: built for built in _read(index)}
 
     def find(self, litmus: str) -> BuiltTest | None:
-        """What is known of the test with this text; None if it must be built."""
+        """The built test with this text; None if it must be built."""
         built = self.tests.get(litmus)
         if built is None or (built.file and not self._is_whole(built.file)):
             return None
@@ -72,7 +72,7 @@ class BuildCache:
 
 
 def _read(index: Path) -> list[BuiltTest]:
-    """The tests of a list; one that cannot be read counts as not there."""
+    """The tests of a list; none if the list cannot be read."""
     try:
         return [read_built(line) for line in index.read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError, TypeError, KeyError):

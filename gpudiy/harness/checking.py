@@ -1,4 +1,4 @@
-"""optcheck on a module that was just made: the very cubin that will be loaded."""
+"""optcheck on the cubin that a device will load."""
 
 from __future__ import annotations
 
@@ -30,46 +30,47 @@ STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 
 @dataclass(frozen=True, slots=True)
 class CubinCheck:
-    """The finding on every test of a cubin, in order, with what it rests on; and what is wrong with its stress."""
+    """The finding on every test of a cubin, in order, with its explanation; and what is wrong with its stress."""
 
     findings: tuple[tuple[str, str], ...]
     stress: str = ""
 
 
 def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> CubinCheck:
-    """Have optcheck look at every function of a cubin, for each of the tests that it runs."""
-    listing = disassembled(cubin)
+    """Check every function of a cubin against each test that it runs."""
+    listing = disassemble_cubin(cubin)
     tests: dict[str, list[Test]] = {}
     for code in codes:
         tests.setdefault(code.function, []).append(code.test)
     found: dict[str, deque[Check]] = {}
-    for check in check_functions(read_listing(only(listing, FUNCTIONS)), tests, architecture):
+    for check in check_functions(read_listing(select_functions(listing, FUNCTIONS)), tests, architecture):
         found.setdefault(check.kernel, deque()).append(check)
     checks = [found[code.function].popleft() for code in codes]  # those of one function come in the order of its tests
     return CubinCheck(
-        tuple((str(check.finding), explanation(check.deviations)) for check in checks), checked_stress(listing)
+        tuple((str(check.finding), join_explanations(check.deviations)) for check in checks), check_stress(listing)
     )
 
 
-def checked_stress(listing: str) -> str:
-    """What is wrong with the stress of the harness in a cubin, if something is."""
-    return explanation(check_harness(read_listing(only(listing, STRESS)), KERNEL, STRESSING))
+def check_stress(listing: str) -> str:
+    """What is wrong with the stress code in a listing; empty if nothing is."""
+    return join_explanations(check_harness(read_listing(select_functions(listing, STRESS)), KERNEL, STRESSING))
 
 
-def only(listing: str, names: re.Pattern[str]) -> str:
-    """The functions of a listing whose names begin so."""
+def select_functions(listing: str, names: re.Pattern[str]) -> str:
+    """The part of a listing that has the functions whose names match."""
     found = list(SECTION.finditer(listing))
     head = listing[: found[0].start()] if found else listing
     ends = [section.start() for section in found[1:]] + [len(listing)]
-    wanted = (listing[one.start() : end] for one, end in zip(found, ends, strict=True) if names.match(one[1]))
-    return head + "".join(wanted)
+    chosen = (listing[one.start() : end] for one, end in zip(found, ends, strict=True) if names.match(one[1]))
+    return head + "".join(chosen)
 
 
-def explanation(deviations: Iterable[Deviation]) -> str:
+def join_explanations(deviations: Iterable[Deviation]) -> str:
+    """What is wrong, one line per deviation."""
     return "\n".join(deviation.explanation for deviation in deviations)
 
 
-def disassembled(cubin: bytes) -> str:
+def disassemble_cubin(cubin: bytes) -> str:
     """The SASS of a cubin; raises `MissingTool`."""
     try:
         tool = find_tool("nvdisasm")
@@ -86,7 +87,7 @@ def disassembled(cubin: bytes) -> str:
 
 @cache
 def checker_version() -> str:
-    """Changes when optcheck does."""
+    """A hash of the source of optcheck: when it changes, cached findings are not used."""
     from hashlib import sha256
 
     import optcheck

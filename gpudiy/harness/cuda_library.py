@@ -1,4 +1,4 @@
-"""Where the libraries of the CUDA toolkit are: on the machine first, else in the wheels beside this Python."""
+"""Finds the libraries of the CUDA toolkit: first a toolkit on the machine, then the wheels of this Python."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 INSTALL = "pip install 'gpudiy[cuda-tools]'"
-OLDER_WHEELS = "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"  # sm_50 to sm_72, which cu13 has dropped
+OLDER_WHEELS = (
+    "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"  # sm_50 to sm_72, which CUDA 13 does not support
+)
 VERSION = re.compile(r"\.so\.(\d+(?:\.\d+)*)\Z")
 
 
 def libraries(name: str) -> Iterator[ctypes.CDLL]:
-    """Every `lib{name}.so` that loads: of a toolkit on the machine, of the loader's path, of the wheels."""
+    """Every `lib{name}.so` that loads: from a toolkit on the machine, from the wheels, from the path of the loader."""
     seen: set[Path] = set()
     for folder in (*_toolkit_folders(), *_wheel_folders()):
         for path in sorted(folder.glob(f"lib{name}.so.*"), key=_newest_first):

@@ -29,7 +29,7 @@ class AsmOperand:
 
 @dataclass(frozen=True, slots=True)
 class AsmStatement:
-    """What stands around lines of inline PTX."""
+    """The operands of an `asm` statement."""
 
     outputs: tuple[AsmOperand, ...]
     inputs: tuple[AsmOperand, ...]
@@ -37,7 +37,7 @@ class AsmStatement:
 
 @dataclass(frozen=True, slots=True)
 class ResultStore:
-    """A final value on its way to its row of the results."""
+    """A statement that stores a final value in a row of the results."""
 
     row: int
     type: str
@@ -72,15 +72,15 @@ def function_source(
 ) -> str:
     """The source of the function; `used` are the variables whose addresses the threads need.
 
-    `litmus` are the lines of the test itself, which the module then holds as data.
+    `litmus` are the lines of the test, which the module then contains as data.
     """
     return render(
         "test_function.j2",
         title=title,
         litmus=litmus,
         function=name,
-        variables=_numbered(shape.variables, used),
-        shared=_numbered(shape.shared, used),
+        variables=_number_variables(shape.variables, used),
+        shared=_number_variables(shape.shared, used),
         shared_count=len(shape.shared),
         constant_types=constant_types,
         rows=shape.rows,
@@ -90,7 +90,7 @@ def function_source(
 
 
 def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> list[ThreadSource]:
-    """Threads as inline PTX. Constants are taken from the launch, in the order of the threads."""
+    """Threads as inline PTX. Their constants come from the launch, in the order of the threads."""
     threads, constants = [], 0
     for block in blocks:
         inputs = []
@@ -105,7 +105,7 @@ def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> 
             AsmOperand(output.constraint, OPERAND_TYPES[output.constraint], f"result_{number}")
             for number, output in enumerate(block.outputs)
         )
-        stores = _stores(rows[block.thread], [output.value for output in outputs])
+        stores = _make_stores(rows[block.thread], [output.value for output in outputs])
         lines = tuple(line.text for line in block.lines)
         threads.append(ThreadSource(block.thread, lines, stores, AsmStatement(outputs, tuple(inputs))))
     return threads
@@ -114,12 +114,13 @@ def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> 
 def c11_threads(rows: ResultRows, threads: Iterable[ThreadC11]) -> list[ThreadSource]:
     """Threads as C11 atomics."""
     return [
-        ThreadSource(thread.thread, thread.lines, _stores(rows[thread.thread], thread.results)) for thread in threads
+        ThreadSource(thread.thread, thread.lines, _make_stores(rows[thread.thread], thread.results))
+        for thread in threads
     ]
 
 
 def result_rows(test: Test, shape: Shape) -> ResultRows:
-    """Of each thread: which of the results its observed registers are, in the order of `test.observed`."""
+    """For each thread the rows of the results for its observed registers, in the order of `test.observed`."""
     rows: ResultRows = [[] for _ in test.threads]
     for item, value in zip(test.observed, shape.observed, strict=True):
         if isinstance(item, FinalRegister) and value.row is not None:
@@ -128,7 +129,7 @@ def result_rows(test: Test, shape: Shape) -> ResultRows:
 
 
 def constant_types(blocks: Iterable[ThreadPtx]) -> list[str]:
-    """The types of C of the constants that inline PTX takes."""
+    """The C types of the constants that inline PTX takes."""
     return [
         OPERAND_TYPES[entry.constraint] for block in blocks for entry in block.inputs if entry.kind is InputKind.VALUE
     ]
@@ -139,11 +140,11 @@ def used_variables(blocks: Iterable[ThreadPtx]) -> set[str]:
     return {entry.variable for block in blocks for entry in block.inputs if entry.variable}
 
 
-def _numbered(variables: Sequence[str], used: Collection[str]) -> list[_NumberedVariable]:
+def _number_variables(variables: Sequence[str], used: Collection[str]) -> list[_NumberedVariable]:
     return [_NumberedVariable(variable_name(name), number) for number, name in enumerate(variables) if name in used]
 
 
-def _stores(rows: Sequence[tuple[int, ScalarType]], values: Sequence[str]) -> tuple[ResultStore, ...]:
+def _make_stores(rows: Sequence[tuple[int, ScalarType]], values: Sequence[str]) -> tuple[ResultStore, ...]:
     return tuple(
         ResultStore(row, "u32" if type is ScalarType.PRED else f"u{type.bits}", value)
         for (row, type), value in zip(rows, values, strict=True)

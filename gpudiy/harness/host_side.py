@@ -1,4 +1,4 @@
-"""What the host gives to the kernels and takes back: the same description for CUDA, OpenCL and the host build."""
+"""What the host passes to the kernels and gets back: the same for CUDA, OpenCL and the host build."""
 
 from __future__ import annotations
 
@@ -34,17 +34,22 @@ class Field:
 
 
 LAUNCH_FIELDS = (
-    Field("initial_value", "what a global variable holds at first", VARIABLES, True),
-    Field("shared_initial", "what a shared variable holds at first", VARIABLES, True),
-    Field("constants", "what the threads store: opaque to the compiler, so that it cannot be folded", CONSTANTS, True),
+    Field("initial_value", "the initial value of each global variable", VARIABLES, True),
+    Field("shared_initial", "the initial value of each shared variable", VARIABLES, True),
+    Field(
+        "constants",
+        "the constants that threads store: unknown to the compiler, so that it cannot fold them",
+        CONSTANTS,
+        True,
+    ),
     Field("initial_address", "1 + the variable whose address it holds instead", VARIABLES),
-    Field("masks", "how far each variable is moved among those of other instances", VARIABLES),
-    Field("shared_row", "1 + which of the results a shared variable is, or 0", VARIABLES),
+    Field("masks", "instance i finds this variable in the block of instance i ^ mask", VARIABLES),
+    Field("shared_row", "1 + the row of the results for a shared variable, or 0", VARIABLES),
     Field("shared_home", "the CTA whose threads use a shared variable", VARIABLES),
-    Field("sources", "of each observed value: 1 + which of the results it is, or 0x100 + its variable", OBSERVED),
+    Field("sources", "for each observed value: 1 + its row of the results, or 0x100 + its variable", OBSERVED),
     Field("thread_at", "the thread of the test for each place of the scope tree", PLACES),
     Field("seed", "of all random numbers of the launch"),
-    Field("rounds", "how often threads are dealt out to instances"),
+    Field("rounds", "how often threads are assigned to instances"),
     Field("batch", "instances a thread runs in a round"),
     Field("instance_groups", "instances that run side by side"),
     Field("instances", "rounds * batch * instance_groups"),
@@ -68,15 +73,15 @@ LAUNCH_FIELDS = (
     Field("shared_variables", "shared variables"),
     Field("shared_stride", "words of 64 bits from one shared location to the next"),
     Field("observed", "values of an outcome"),
-    Field("rows", "values of an outcome that are results, not locations"),
+    Field("rows", "values of an outcome that are in the results, not in locations"),
     Field("table_slots", "outcomes the table holds, a power of two"),
     Field("shuffle_percent", "rounds with shuffled threads"),
     Field("barrier_percent", "rounds in which threads wait for each other"),
-    Field("spin_limit", "looks at the others before one gives up"),
+    Field("spin_limit", "looks at the others before a thread gives up"),
     Field("stress_percent", "rounds with stress"),
     Field("stress_iterations", "accesses of a stressing thread in a round"),
     Field("stress_pattern", "0 st-st, 1 st-ld, 2 ld-st, 3 ld-ld"),
-    Field("stress_lines", "lines of the scratchpad that are hammered"),
+    Field("stress_lines", "lines of the scratchpad that are stressed"),
     Field("stress_line_size", "words from one line to the next"),
     Field("stress_lane_stride", "words from the place of one lane to that of the next"),
     Field("pre_stress_percent", "rounds in which testing threads stress first"),
@@ -87,17 +92,19 @@ LAUNCH_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
+    """A parameter of every kernel that points to memory, or a counter in such memory."""
+
     name: str
     type: str
     what: str
 
 
 BUFFERS = (
-    Buffer("launch", "const Launch", "what the launch is told"),
+    Buffer("launch", "const Launch", "the parameters of the launch"),
     Buffer("locations", "u8", "the global variables of all instances"),
     Buffer("results", "u8", "the observed registers and shared variables of all instances"),
     Buffer("meetings", "u32", "a word for every meeting of an instance group"),
-    Buffer("scratchpad", "u32", "what is hammered"),
+    Buffer("scratchpad", "u32", "what the stress accesses"),
     Buffer("counters", "u32", "the counters below"),
     Buffer("table", "u32", "the histogram: owners, counts, values"),
 )
@@ -114,7 +121,7 @@ COUNTERS = (
 
 
 def pack_launch(values: Mapping[str, int | Sequence[int]]) -> bytes:
-    """The struct `Launch` as bytes; arrays may be shorter than their room."""
+    """The struct `Launch` as bytes; arrays may be shorter than their fields."""
     unknown = set(values) - {field.name for field in LAUNCH_FIELDS}
     if unknown:
         raise ValueError(f"a launch has no {', '.join(sorted(unknown))}")
@@ -133,7 +140,7 @@ LAUNCH_BYTES = -(-sum(struct.calcsize(f"<{field.format}") for field in LAUNCH_FI
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a launch gave: outcomes and counters; `overflow` instances did not fit the table."""
+    """The outcomes and counters of a launch; the outcomes of `overflow` instances did not fit into the table."""
 
     outcomes: dict[tuple[Value, ...], int]
     meetings: int
@@ -145,6 +152,7 @@ class Counted:
 
 
 def table_bytes(shape: Shape, slots: int) -> int:
+    """The size of a histogram of so many outcomes: an owner, a count and the values of each."""
     return slots * (8 + 8 * len(shape.observed))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class StressPattern(StrEnum):
-    """What a stressing thread does to its scratchpad line, again and again."""
+    """The two accesses that a stressing thread repeats on its line of the scratchpad."""
 
     STORE_STORE = "st-st"
     STORE_LOAD = "st-ld"
@@ -22,42 +22,40 @@ def _field(default: Any, low: int | None, high: int | None, what: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Incantation:
-    """How a test is run. A binary serves every incantation: all of them are parameters of a launch.
+    """How a test is run. All fields are parameters of a launch, so one binary serves every incantation.
 
     The four switches of ASPLOS'15 are `memory_stress`, `bank_conflicts`, `synchronisation` and `randomisation`; a
     parameter that belongs to a switch has no effect while its switch is off.
     """
 
-    memory_stress: bool = _field(True, None, None, "other threads hammer a scratchpad while the test runs")
-    bank_conflicts: bool = _field(False, None, None, "stressing accesses of a warp fall into one bank")
+    memory_stress: bool = _field(True, None, None, "other threads access a scratchpad all the time while the test runs")
+    bank_conflicts: bool = _field(False, None, None, "the stressing accesses of a warp fall into one bank")
     synchronisation: bool = _field(True, None, None, "the threads of an instance meet before they run it")
     randomisation: bool = _field(True, None, None, "which thread runs which thread of the test is shuffled every round")
-    testing_groups: int = _field(0, 0, 4096, "CTAs that run instances; 0: as many as the device holds, less the stress")
-    group_size: int = _field(0, 0, 1024, "threads of a CTA; 0: what suits the device")
-    stress_groups: int = _field(0, 0, 4096, "CTAs that only stress; 0: what suits the device")
+    testing_groups: int = _field(0, 0, 4096, "CTAs that run instances; 0: as many as fit beside the stress")
+    group_size: int = _field(0, 0, 1024, "threads of a CTA; 0: the device chooses")
+    stress_groups: int = _field(0, 0, 4096, "CTAs that only stress; 0: the device chooses")
     stress_percent: int = _field(100, 0, 100, "rounds in which the stressing CTAs stress")
     stress_iterations: int = _field(512, 0, 1 << 20, "accesses a stressing thread makes in a round")
     stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what a stressing thread does")
-    stress_lines: int = _field(4, 1, 64, "lines of the scratchpad that are hammered")
+    stress_lines: int = _field(4, 1, 64, "lines of the scratchpad that are stressed")
     stress_line_size: int = _field(64, 1, 1024, "words from one line of the scratchpad to the next")
     pre_stress_percent: int = _field(50, 0, 100, "rounds in which testing threads stress before their instance")
     pre_stress_iterations: int = _field(16, 0, 4096, "accesses a testing thread makes before its instance")
-    pre_stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what it does then")
+    pre_stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what a testing thread does then")
     shuffle_percent: int = _field(100, 0, 100, "rounds in which threads are shuffled, when randomisation is on")
     barrier_percent: int = _field(100, 0, 100, "rounds in which threads meet, when synchronisation is on")
-    meet_every: int = _field(
-        0, 0, 4096, "instances a thread runs from one meeting to the next; 0: what suits the device"
-    )
+    meet_every: int = _field(0, 0, 4096, "instances a thread runs from one meeting to the next; 0: the device chooses")
     spin_limit: int = _field(
-        0, 0, 1 << 24, "looks at the others before a thread gives up meeting them; 0: what suits the device"
+        0, 0, 1 << 24, "how often a thread looks for the others before it gives up meeting them; 0: the device chooses"
     )
     location_stride: int = _field(
-        0, 0, 4096, "words from one location of an instance to the next; 0: what suits the device"
+        0, 0, 4096, "words from one location of an instance to the next; 0: the device chooses"
     )
     location_spread: int = _field(
-        64, 1, 1 << 16, "instances among whose locations those of one instance are scattered, when randomisation is on"
+        64, 1, 1 << 16, "the locations of this many instances are mixed with each other, when randomisation is on"
     )
-    instances: int = _field(0, 0, 1 << 26, "instances of the test in a launch; 0: what suits the device")
+    instances: int = _field(0, 0, 1 << 26, "instances of the test in a launch; 0: the device chooses")
 
     def __post_init__(self) -> None:
         for entry in fields(self):

@@ -1,8 +1,8 @@
 """Incantations by name, in files and in records.
 
 A name is `default`, `none`, `all`, `asplos15-N` for a column of the published table, or switches joined by `+`:
-`stress+sync+random`. A file is TOML: one field a line, and, after them, tables for single tests, `[test.SB]`, whose
-fields differ from those above.
+`stress+sync+random`. A file is TOML: first the fields for all tests, one per line, then tables such as `[test.SB]` with
+the fields that differ for one test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TESTS = "test"
 
 @dataclass(frozen=True, slots=True)
 class IncantationBook:
-    """The settings for all tests, and those of single tests by name."""
+    """The incantation for all tests, and other incantations for single tests by name."""
 
     name: str = "default"
     common: Incantation = field(default_factory=Incantation)
@@ -44,13 +44,14 @@ class IncantationBook:
 
 
 def read_incantation(text: str) -> IncantationBook:
-    """The incantation of a name or a file; raises `InputError` when there is none."""
+    """The incantation of a name or a file; raises `InputError` if there is none."""
     if text.endswith(SUFFIX) or "/" in text or Path(text).is_file():
         return _read_file(Path(text))
     return IncantationBook(text, named_incantation(text))
 
 
 def named_incantation(name: str) -> Incantation:
+    """The incantation of a name such as `all` or `stress+sync`; raises `InputError` if there is none."""
     if name == "default":
         return Incantation()
     if re.fullmatch(rf"{PUBLISHED}-([1-9]|1[0-6])", name):
@@ -73,12 +74,12 @@ def published_combinations() -> dict[str, Incantation]:
 
 
 def incantation_options(incantation: Incantation) -> tuple[tuple[str, str], ...]:
-    """Every field and its value as a record keeps them."""
+    """Every field and its value as text, as a record keeps them."""
     return tuple((name, _value_text(getattr(incantation, name))) for name in FIELDS)
 
 
 def incantation_of(options: Iterable[tuple[str, str]]) -> Incantation:
-    """The incantation that a record was made with; options that are not of an incantation are passed over."""
+    """The incantation that a record was made with; other options are ignored."""
     table = {name: value for name, value in options if name in FIELDS}
     text = "\n".join(f"{name} = {_toml(value)}" for name, value in table.items())
     return _incantation(tomllib.loads(text), Incantation(), "record", {})
@@ -124,7 +125,7 @@ def _incantation(table: dict[str, Any], common: Incantation, path: str, lines: d
     changes: dict[str, Any] = {}
     for name, value in table.items():
         try:
-            changes[name] = _checked(name, value)
+            changes[name] = _check_value(name, value)
             replace(common, **{name: changes[name]})
         except ValueError as error:
             hint = near_name(name, list(FIELDS)) if name not in FIELDS else None
@@ -132,7 +133,7 @@ def _incantation(table: dict[str, Any], common: Incantation, path: str, lines: d
     return replace(common, **changes)
 
 
-def _checked(name: str, value: object) -> object:
+def _check_value(name: str, value: object) -> object:
     if name not in FIELDS:
         raise ValueError(f"an incantation has no field {name!r}")
     default = FIELDS[name].default
@@ -141,8 +142,8 @@ def _checked(name: str, value: object) -> object:
             raise ValueError(f"{name} is {value!r}, and must be one of {', '.join(StressPattern)}")
         return StressPattern(str(value))
     if isinstance(value, bool) is not isinstance(default, bool) or not isinstance(value, int):
-        wanted = "true or false" if isinstance(default, bool) else "a whole number"
-        raise ValueError(f"{name} is {value!r}, and must be {wanted}")
+        expected = "true or false" if isinstance(default, bool) else "a whole number"
+        raise ValueError(f"{name} is {value!r}, and must be {expected}")
     return value
 
 

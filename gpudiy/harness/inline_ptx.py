@@ -1,4 +1,4 @@
-"""`ThreadPtx`: one thread of a test as inline PTX, with what goes into and comes out of it."""
+"""`ThreadPtx`: one thread of a test as inline PTX, with its inputs and outputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpudiy.litmus.access import ScalarType
 
 
 class Unrealisable(Exception):
-    """The thread is something a model can decide, but no GPU can run; the message says why."""
+    """A model can decide this thread, but no GPU can run it; the message says why."""
 
     def __init__(self, thread: int, index: int | None, message: str) -> None:
         super().__init__(message)
@@ -18,8 +18,10 @@ class Unrealisable(Exception):
 
 
 class InputKind(StrEnum):
+    """What the harness passes to the block in an input."""
+
     ADDRESS = "address"  # of `variable`: 64 bits in global memory, the 32-bit offset of the window in shared memory
-    VALUE = "value"  # the constant `value`: a kernel parameter of its own, or the compiler folds it
+    VALUE = "value"  # the constant `value`: passed at run time, or the compiler would fold it
     SPECIFICATION = "specification"  # where specification results go: 64 bits, global, 0 in a real run
 
 
@@ -35,7 +37,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The final value of a register that an outcome consists of."""
+    """An observed register: its final value is part of the outcome."""
 
     register: str
     constraint: str
@@ -44,7 +46,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class PtxLine:
-    """A line of the block and the index of the instruction of the thread it is; None for what the harness adds."""
+    """A line of the block and the index of its instruction in the thread; None for a line that the harness adds."""
 
     text: str
     instruction: int | None = None
@@ -52,7 +54,7 @@ class PtxLine:
 
 @dataclass(frozen=True, slots=True)
 class ThreadPtx:
-    """What goes into `asm volatile (lines : outputs : inputs : "memory")`; operands count outputs, then inputs."""
+    """The parts of `asm volatile (lines : outputs : inputs : "memory")`; operands count outputs, then inputs."""
 
     thread: int
     lines: tuple[PtxLine, ...]
@@ -67,5 +69,5 @@ class ThreadPtx:
 
 
 def constraint_of(type: ScalarType) -> str:
-    """The letter that `asm` has for a register of this type."""
+    """The constraint letter of `asm` for a register of this type."""
     return {64: "l", 16: "h"}.get(type.bits, "r")

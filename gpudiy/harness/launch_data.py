@@ -1,4 +1,4 @@
-"""The bytes of a launch: the struct `Launch` that its kernels read, and how large its buffers are."""
+"""The bytes of a launch: the struct `Launch` that its kernels read, and the sizes of its buffers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from gpudiy.litmus.test import Test
 BANKS = 32  # of shared memory
 PATTERNS = tuple(StressPattern)
 
+LaunchValues = dict[str, int | Sequence[int]]  # by the names of `LAUNCH_FIELDS`
+
 
 def launch_bytes(
     test: Test, shape: Shape, plan: LaunchPlan, incantation: Incantation, seed: int, constants: Sequence[int] = ()
@@ -26,69 +28,78 @@ def launch_bytes(
     dice = random.Random(seed)
     shuffle = incantation.shuffle_percent if incantation.randomisation else 0
     spread = min(plan.slots, 1 << (incantation.location_spread.bit_length() - 1)) if shuffle else 1
-    thread_at = [NOBODY] * (shape.kernels * shape.clusters * shape.ctas * shape.warps * shape.lanes)
-    for thread, place in enumerate(shape.places):
-        thread_at[shape.place_number(place)] = thread
-    initial = [test.initial_value(name) for name in shape.variables]
-    stressed = incantation.memory_stress
     return pack_launch(
         {
-            "initial_value": [_bits(test, name, value) for name, value in zip(shape.variables, initial, strict=True)],
-            "initial_address": [
-                1 + shape.variables.index(value.variable) if isinstance(value, AddressOf) else 0 for value in initial
-            ],
-            "shared_initial": [_bits(test, name, test.initial_value(name)) for name in shape.shared],
-            "constants": constants,
             "masks": [0, *(dice.randrange(spread) for _ in shape.variables[1:])],
-            "shared_row": [1 + row if row is not None else 0 for row in _shared_rows(test, shape)],
-            "shared_home": shape.shared_homes,
-            "sources": [1 + row.row if row.row is not None else 0x100 + (row.variable or 0) for row in shape.observed],
-            "thread_at": thread_at,
             "seed": dice.getrandbits(32),
-            "rounds": plan.rounds,
-            "batch": plan.batch,
-            "instance_groups": plan.instance_groups,
-            "instances": plan.instances,
-            "threads": shape.threads,
-            "devices": len(set(shape.devices)),
-            "testing_groups": plan.testing_groups,
-            "finished_threads": plan.testing_groups * plan.group_size * shape.kernels,
-            "cluster_groups": plan.cluster_groups,
-            "warp_size": plan.warp_size,
-            "places_clusters": shape.clusters,
-            "places_warps": shape.warps,
-            "places_lanes": shape.lanes,
-            "cta_groups": plan.cta_groups,
-            "warp_groups": plan.warp_groups,
-            "lane_groups": plan.lane_groups,
-            "wide": int(shape.wide),
-            "addresses": int(shape.addresses),
-            "variables": len(shape.variables),
-            "pitch": len(shape.variables) * plan.location_bytes,
-            "location_bytes": plan.location_bytes,
-            "shared_variables": len(shape.shared),
-            "shared_stride": plan.shared_stride,
-            "observed": len(shape.observed),
-            "rows": shape.rows,
-            "table_slots": plan.table_slots,
+            "constants": constants,
             "shuffle_percent": shuffle,
-            "barrier_percent": incantation.barrier_percent if incantation.synchronisation else 0,
-            "spin_limit": plan.spin_limit,
-            "stress_percent": incantation.stress_percent if stressed else 0,
-            "stress_iterations": incantation.stress_iterations,
-            "stress_pattern": PATTERNS.index(incantation.stress_pattern),
-            "stress_lines": incantation.stress_lines,
-            "stress_line_size": incantation.stress_line_size,
-            "stress_lane_stride": BANKS if incantation.bank_conflicts else 1,
-            "pre_stress_percent": incantation.pre_stress_percent if stressed else 0,
-            "pre_stress_iterations": incantation.pre_stress_iterations,
-            "pre_stress_pattern": PATTERNS.index(incantation.pre_stress_pattern),
+            **_test_fields(test, shape),
+            **_plan_fields(shape, plan),
+            **_incantation_fields(incantation),
         }
     )
 
 
+def _test_fields(test: Test, shape: Shape) -> LaunchValues:
+    thread_at = [NOBODY] * (shape.kernels * shape.clusters * shape.ctas * shape.warps * shape.lanes)
+    for thread, place in enumerate(shape.places):
+        thread_at[shape.place_number(place)] = thread
+    initial = [test.initial_value(name) for name in shape.variables]
+    return {
+        "initial_value": [_bits(test, name, value) for name, value in zip(shape.variables, initial, strict=True)],
+        "initial_address": [
+            1 + shape.variables.index(value.variable) if isinstance(value, AddressOf) else 0 for value in initial
+        ],
+        "shared_initial": [_bits(test, name, test.initial_value(name)) for name in shape.shared],
+        "shared_row": [1 + row if row is not None else 0 for row in _shared_rows(test, shape)],
+        "shared_home": shape.shared_homes,
+        "sources": [1 + row.row if row.row is not None else 0x100 + (row.variable or 0) for row in shape.observed],
+        "thread_at": thread_at,
+        "threads": shape.threads,
+        "devices": len(set(shape.devices)),
+        "places_clusters": shape.clusters,
+        "places_warps": shape.warps,
+        "places_lanes": shape.lanes,
+        "wide": int(shape.wide),
+        "addresses": int(shape.addresses),
+        "variables": len(shape.variables),
+        "shared_variables": len(shape.shared),
+        "observed": len(shape.observed),
+        "rows": shape.rows,
+    }
+
+
+def _plan_fields(shape: Shape, plan: LaunchPlan) -> LaunchValues:
+    same_names = (
+        "rounds", "batch", "instance_groups", "instances", "testing_groups", "cluster_groups", "warp_size",
+        "cta_groups", "warp_groups", "lane_groups", "location_bytes", "shared_stride", "table_slots", "spin_limit",
+    )  # fmt: skip
+    return {
+        **{name: getattr(plan, name) for name in same_names},
+        "finished_threads": plan.testing_groups * plan.group_size * shape.kernels,
+        "pitch": len(shape.variables) * plan.location_bytes,
+    }
+
+
+def _incantation_fields(incantation: Incantation) -> LaunchValues:
+    stressed = incantation.memory_stress
+    return {
+        "barrier_percent": incantation.barrier_percent if incantation.synchronisation else 0,
+        "stress_percent": incantation.stress_percent if stressed else 0,
+        "stress_iterations": incantation.stress_iterations,
+        "stress_pattern": PATTERNS.index(incantation.stress_pattern),
+        "stress_lines": incantation.stress_lines,
+        "stress_line_size": incantation.stress_line_size,
+        "stress_lane_stride": BANKS if incantation.bank_conflicts else 1,
+        "pre_stress_percent": incantation.pre_stress_percent if stressed else 0,
+        "pre_stress_iterations": incantation.pre_stress_iterations,
+        "pre_stress_pattern": PATTERNS.index(incantation.pre_stress_pattern),
+    }
+
+
 def buffer_bytes(shape: Shape, plan: LaunchPlan, incantation: Incantation) -> dict[str, int]:
-    """How large each buffer must be, by name."""
+    """The size of each buffer, by name."""
     lanes = plan.warp_size * (BANKS if incantation.bank_conflicts else 1)
     return {
         "launch": LAUNCH_BYTES,
@@ -116,7 +127,7 @@ def _shared_rows(test: Test, shape: Shape) -> list[int | None]:
 
 
 def _bits(test: Test, name: str, value: int | AddressOf) -> int:
-    """An initial value as the bits of its location; an address is made on the device."""
+    """An initial value as the bits of its location; the device computes addresses itself."""
     if isinstance(value, AddressOf):
         return 0
     type = variable_types(test).get(name)

@@ -1,8 +1,8 @@
 """From a test, an incantation and the limits of a device to a `LaunchPlan`: how many CTAs, threads and instances.
 
-At every level of the scope tree units are dealt out to groups: a group has one unit for each place that an instance
-needs there; unit u takes place u // groups in group u % groups. So units far apart work together, each instance has
-every thread of the test exactly once, and no thread of the device runs two of them.
+At every level of the scope tree units are assigned to groups: a group has one unit for each place that an instance
+needs there; unit u gets place u // groups in group u % groups. So the threads of an instance are far apart, each
+instance has every thread of the test exactly once, and no thread of the device runs two of them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpudiy.harness.shape import Shape
 DEFAULT_SLOTS = 256  # of the table of outcomes
 MOST_INSTANCES = 1 << 26
 HELPER_THREADS = 256  # of a CTA of reset and reduce
-FEWEST_THREADS = 128  # of a CTA, where nobody asks for another size
+FEWEST_THREADS = 128  # of a CTA, unless the incantation says another size
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Defaults:
-    """What suits a device where the incantation leaves it open."""
+    """Defaults of a kind of device for what the incantation leaves open."""
 
     stride: int  # words from one location to the next
     batch: int
@@ -106,7 +106,7 @@ GPU_ROUNDS = 16  # of a launch
 def plan_launch(
     shape: Shape, incantation: Incantation, limits: DeviceLimits, iterations: int | None = None
 ) -> LaunchPlan:
-    """How to run the test: about `iterations` instances in a launch, no more than the incantation and memory allow."""
+    """How to run the test: about `iterations` instances in a launch, or as many as incantation and memory allow."""
     kernels = _kernels_per_device(shape, limits)
     defaults = CPU if limits.in_sequence else GPU
     warp_size = 1 if limits.in_sequence else limits.warp_size

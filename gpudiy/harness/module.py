@@ -1,7 +1,7 @@
-"""`Assembler`: a batch of tests to one cubin, the fastest way: skeletons, then one call of the assembler.
+"""`Assembler`: many tests to one cubin, the fastest way: skeletons, then one call of the assembler.
 
-What is the same in every module, the kernels `reset`, `run` and `reduce`, is compiled once for an architecture and
-linked to the functions of the tests.
+The kernels `reset`, `run` and `reduce` are the same in every module. They are compiled once per architecture and linked
+to the functions of the tests.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from gpudiy.litmus.test import Test
 from optcheck.binary import TESTS
 
 CLUSTER_ARCHITECTURE = 90  # sm_90 and later have clusters
-CLUSTERS = (2, 3, 4)  # CTAs of a cluster that there is a kernel for
+CLUSTERS = (2, 3, 4)  # CTAs per cluster for which there is a kernel
 KERNELS = "kernels.o"
 ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
 
 @dataclass(frozen=True, slots=True)
 class PtxTest:
-    """A test on its way to a module; tests with the same code share a `function`."""
+    """The code of a test in PTX; tests with the same code share a `function`."""
 
     test: Test
     shape: Shape
@@ -45,7 +45,7 @@ class PtxTest:
 
     @staticmethod
     def of(test: Test) -> PtxTest:
-        """Raises `NotRunnable`."""
+        """The code of a test; raises `NotRunnable`."""
         shape = shape_of(test)
         found = obstacle_of_shape(test, shape)
         if found is not None:
@@ -56,7 +56,7 @@ class PtxTest:
 
 
 def _function_name(signature: Signature, blocks: Sequence[ThreadPtx]) -> str:
-    """A name for all that makes the code of a test what it is."""
+    """A hash of everything that the code of a test depends on."""
     digest = sha256(_signature_text(signature).encode())
     for block in blocks:
         digest.update(b"\0")
@@ -71,7 +71,7 @@ def _signature_text(signature: Signature) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """What the assembler says against a function, and the instruction it means, if it is one of the test's."""
+    """An error of the assembler in a function, and where it is, if it is in an instruction of the test."""
 
     message: str
     thread: int | None = None
@@ -79,7 +79,7 @@ class Rejected:
 
 
 class RejectedTests(Exception):
-    """The assembler rejects some functions, named here; what it thinks of the others nobody knows yet."""
+    """The assembler rejects the functions named here; the others may be wrong too."""
 
     def __init__(self, rejected: dict[str, Rejected]) -> None:
         super().__init__("\n".join(one.message for one in rejected.values()))
@@ -87,7 +87,7 @@ class RejectedTests(Exception):
 
 
 class Assembler:
-    """Compiler, linker and what they have already made, for one architecture."""
+    """Compiler, linker, and the code that all modules share, for one architecture."""
 
     def __init__(self, architecture: str) -> None:
         self.architecture = architecture
@@ -108,10 +108,10 @@ class Assembler:
         try:
             return self.linker.link([ptx.encode(), self.kernels], self.architecture)
         except CompileError as error:
-            raise self._rejected(codes, error.log) from None
+            raise self._find_rejected(codes, error.log) from None
 
     def ptx(self, codes: Sequence[PtxTest]) -> str:
-        """The PTX of the functions, each once however many tests share it, the texts of the tests, and the table."""
+        """The PTX of a module: each function once, even if tests share it; the texts of the tests; the table."""
         missing = {code.signature: code for code in codes if code.signature not in self.skeletons}
         self.skeletons |= compile_skeletons(
             ((found, code.test, code.shape, code.blocks) for found, code in missing.items()),
@@ -130,7 +130,7 @@ class Assembler:
 
     def _functions(self, codes: Sequence[PtxTest]) -> Iterator[tuple[PtxTest, str]]:
         for number, code in enumerate({code.function: code for code in codes}.values()):
-            yield code, self.skeletons[code.signature].filled(code.function, number, code.blocks)
+            yield code, self.skeletons[code.signature].fill(code.function, number, code.blocks)
 
     @property
     def header(self) -> str:
@@ -142,19 +142,19 @@ class Assembler:
         """`reset`, `run` and `reduce`, to be linked with a table of functions."""
         if not self._kernels:
             kept = None if self.folder is None else self.folder / KERNELS
-            self._kernels = _whole(kept) or self._compiled_kernels()
+            self._kernels = _read_whole(kept) or self._compile_kernels()
             if kept is not None and not kept.exists():
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(kept, self._kernels + sha256(self._kernels).digest())
         return self._kernels
 
-    def _compiled_kernels(self) -> bytes:
+    def _compile_kernels(self) -> bytes:
         clusters = CLUSTERS if int(self.architecture.strip("sm_af")) >= CLUSTER_ARCHITECTURE else ()
         source = prelude(Dialect.CUDA) + "\n" + run_kernels([], Dialect.CUDA, clusters)
         return self.compiler.compile(source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu")
 
-    def _rejected(self, codes: Sequence[PtxTest], log: str) -> Exception:
-        """Whose fault errors are: the line of the PTX tells the function, the thread and the instruction."""
+    def _find_rejected(self, codes: Sequence[PtxTest], log: str) -> Exception:
+        """The functions, threads and instructions of the lines of PTX in which the log has errors."""
         messages: dict[int, str] = {}
         for found in ERROR_LINE.finditer(log):
             messages.setdefault(int(found[1]), found[2].strip())
@@ -171,7 +171,7 @@ class Assembler:
         return RejectedTests(rejected) if rejected else CompileError(log)
 
     def _instruction(self, code: PtxTest, line: int) -> tuple[int | None, int | None]:
-        """The thread and the index of the instruction that a line of a function is."""
+        """The thread and the index of the instruction in a line of a function."""
         skeleton = self.skeletons[code.signature]
         start = skeleton.texts[0].count("\n")
         for (thread, _), after in zip(skeleton.gaps, skeleton.texts[1:], strict=True):
@@ -182,8 +182,8 @@ class Assembler:
         return None, None
 
 
-def _whole(path: Path | None) -> bytes:
-    """What a file holds before its hash, if they agree."""
+def _read_whole(path: Path | None) -> bytes:
+    """The content of a file that ends with its hash; empty, and the file removed, if they do not agree."""
     if path is None or not path.is_file():
         return b""
     data = path.read_bytes()
@@ -195,14 +195,14 @@ def _whole(path: Path | None) -> bytes:
 
 @cache
 def assembler_for(architecture: str) -> Assembler:
-    """Raises `MissingTool`."""
+    """The assembler for an architecture, made once; raises `MissingTool`."""
     return Assembler(architecture)
 
 
 def _texts(codes: Sequence[PtxTest]) -> str:
-    """The tests themselves as data, eight bytes per number, so that a binary says what it is.
+    """The texts of the tests as data, eight bytes per number, so that a binary contains its tests.
 
-    One array for all of them: the assembler takes it many times as fast as one each.
+    It is one array for all tests: the assembler is much faster with it than with one array per test.
     """
     data = b"".join(f"{code.function}\n{print_test(code.test)}\0".encode() for code in codes)
     words = struct.unpack(f"<{-(-len(data) // 8)}Q", data.ljust(-(-len(data) // 8) * 8, b"\0"))

@@ -12,7 +12,7 @@ from gpudiy.harness.cuda_library import INSTALL, libraries
 from gpudiy.harness.nvrtc import CompileError
 
 CUBIN, PTX = 1, 2  # kinds of input
-LEVEL = b"-Xptxas=-O1"  # litmus code has nothing to gain from more, and compiles a tenth faster
+LEVEL = b"-Xptxas=-O1"  # more does not improve litmus code; this level is a tenth faster
 ELF = b"\x7fELF"
 
 
@@ -28,7 +28,7 @@ class CubinLinker:
         return f"nvJitLink {self.numbers[0]}.{self.numbers[1]}"
 
     def link(self, inputs: Sequence[bytes], architecture: str) -> bytes:
-        """The cubin of PTX texts and relocatable cubins; raises `CompileError` with what the assembler said."""
+        """The cubin of PTX texts and relocatable cubins; raises `CompileError` with the log of the assembler."""
         handle = ctypes.c_void_p()
         options = (ctypes.c_char_p * 2)(f"-arch={architecture}".encode(), LEVEL)
         if self._call("Create", ctypes.byref(handle), ctypes.c_uint32(len(options)), options):
@@ -64,12 +64,13 @@ def linker_for(version: str) -> CubinLinker:
     major, minor = (int(part) for part in version.split()[-1].split("."))
     fitting = [linker for linker in linkers() if linker.numbers[0] == major and linker.numbers[1] >= minor]
     if not fitting:
-        raise MissingTool(f"nvJitLink {major}.{minor} or later, the assembler of CUDA, is not there: {INSTALL}")
+        raise MissingTool(f"nvJitLink {major}.{minor} or later, the assembler of CUDA, is not installed: {INSTALL}")
     return min(fitting, key=lambda linker: linker.numbers)
 
 
 @cache
 def linkers() -> tuple[CubinLinker, ...]:
+    """Every nvJitLink on this machine, those of a toolkit first."""
     found = {library._handle: library for library in libraries("nvJitLink")}
     return tuple(CubinLinker(library, numbers) for library in found.values() if (numbers := _version(library)))
 
@@ -83,6 +84,6 @@ def _version(library: ctypes.CDLL) -> tuple[int, int] | None:
 
 
 def _function(library: ctypes.CDLL, name: str, numbers: tuple[int, int]) -> ctypes._CFuncPtr:  # type: ignore[name-defined]
-    """A function by its name or, in versions that have only those, by its name with the version."""
+    """A function by its name; in some versions the name ends with the version."""
     plain = f"nvJitLink{name}"
     return getattr(library, plain if hasattr(library, plain) else f"__{plain}_{numbers[0]}_{numbers[1]}")

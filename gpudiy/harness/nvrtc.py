@@ -13,14 +13,14 @@ from gpudiy.harness.cuda_library import INSTALL, OLDER_WHEELS, libraries
 
 
 class Product(StrEnum):
-    """What the compiler makes of a source."""
+    """What the compiler writes."""
 
     PTX = "ptx"
     CUBIN = "cubin"
 
 
 class CompileError(ToolFailure):
-    """The compiler rejected a source; `log` is what it said."""
+    """The compiler rejected a source; `log` has its messages."""
 
     def __init__(self, log: str) -> None:
         super().__init__(log)
@@ -75,7 +75,7 @@ def compiler_for(architecture: str) -> Compiler:
     """The first compiler found that knows the architecture, such as `sm_80`; raises `MissingTool`."""
     found = compilers()
     if not found:
-        raise MissingTool(f"NVRTC, the compiler of CUDA, is not there: {INSTALL}")
+        raise MissingTool(f"NVRTC, the compiler of CUDA, is not installed: {INSTALL}")
     number = architecture.removeprefix("sm_").rstrip("af")
     for compiler in found:
         if number.isdecimal() and int(number) in compiler.architectures:
@@ -83,17 +83,17 @@ def compiler_for(architecture: str) -> Compiler:
     known = sorted({known for compiler in found for known in compiler.architectures})
     older = f"; for older ones: {OLDER_WHEELS}" if number.isdecimal() and int(number) < known[0] else ""
     listed = ", ".join(f"sm_{number}" for number in known)
-    raise MissingTool(f"no compiler here makes code for {architecture}; they do for {listed}{older}")
+    raise MissingTool(f"no installed compiler supports {architecture}, only {listed}{older}")
 
 
 @cache
 def compilers() -> tuple[Compiler, ...]:
     """Every NVRTC on this machine, those of a toolkit first."""
-    found = {library._handle: library for library in libraries("nvrtc")}  # one library may be found on two ways
-    return tuple(map(_opened, found.values()))
+    found = {library._handle: library for library in libraries("nvrtc")}  # a library may be found twice
+    return tuple(map(_open_compiler, found.values()))
 
 
-def _opened(library: ctypes.CDLL) -> Compiler:
+def _open_compiler(library: ctypes.CDLL) -> Compiler:
     library.nvrtcGetErrorString.restype = ctypes.c_void_p
     major, minor, count = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
     library.nvrtcVersion(ctypes.byref(major), ctypes.byref(minor))

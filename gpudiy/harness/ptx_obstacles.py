@@ -1,4 +1,4 @@
-"""Instructions that a model can decide, but no GPU can run."""
+"""Instructions that models can decide, but no GPU can run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REAL_PROXY_FENCES = frozenset(kind for kind in ProxyFenceKind if kind == "alias"
 
 
 def expect_realisable(thread: int, index: int, instruction: Instruction, space: Space | None) -> None:
-    """Raise `Unrealisable` for an instruction that no GPU has; `space` is that of an access, if it has one."""
+    """Raise `Unrealisable` for an instruction that no GPU has; `space` is None if it is unknown."""
     problem = _problem(instruction, space)
     if problem:
         raise Unrealisable(thread, index, problem)

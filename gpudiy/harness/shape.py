@@ -1,4 +1,4 @@
-"""`Shape`: what a harness must know of a test: its places in the scope tree, its variables, what is observed."""
+"""`Shape`: what a harness must know about a test: its places in the scope tree, its variables, what is observed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import Alu, Barrier, Store, Variable, operands_of
 from gpudiy.litmus.test import Test
 
-THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS = 8, 16, 32, 128, 32  # what the arrays of a launch hold
+THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS = 8, 16, 32, 128, 32  # the sizes of the arrays of a launch
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPlace:
-    """Where a thread of the test is: the number of its kernel, then of each level inside the one around it."""
+    """Where a thread of the test is: the number of its kernel, then its number at each level inside the level above."""
 
     kernel: int
     cluster: int
@@ -36,7 +36,7 @@ class ObservedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """`places` by thread; `clusters`, `ctas`, `warps`, `lanes` are the most places a level has inside the one around.
+    """`places` by thread; `clusters`, `ctas`, `warps`, `lanes` are the most places of a level inside the level above.
 
     `variables` lie in global, `shared` in shared memory; `observed` are the values of an outcome in the order of
     `test.observed`, `rows` how many of them the threads write to the results.
@@ -75,7 +75,7 @@ class Shape:
 
 
 def obstacle_of_shape(test: Test, shape: Shape) -> str | None:
-    """Why no harness can run the test, if none can."""
+    """Why no harness can run the test; None if one can."""
     for number, most, what in (
         (shape.threads, THREADS, "threads"),
         (len(shape.variables) + len(shape.shared), VARIABLES, "variables"),
@@ -83,25 +83,26 @@ def obstacle_of_shape(test: Test, shape: Shape) -> str | None:
         (shape.kernels * shape.clusters * shape.ctas * shape.warps * shape.lanes, PLACES, "places"),
     ):
         if number > most:
-            return f"it has {number} {what}, a harness takes {most}"
+            return f"it has {number} {what}, a harness takes at most {most}"
     if test.memory_map.symbolic:
         return "its memory map contradicts its instructions"
     if any(variable.aliases is not None for variable in test.memory_map.variables):
         return "two of its variables are names of one location"
     if any(isinstance(instruction, Barrier) for thread in test.threads for instruction in thread):
-        return "it waits at a barrier of the CTA, where many instances run side by side"
+        return "it waits at a barrier of the CTA, in which other instances run too"
     if _shared_addresses(test):
-        return "it keeps the address of a shared variable in memory, or shows it"
+        return "it stores or observes the address of a shared variable"
     return None
 
 
 def shape_of(test: Test) -> Shape:
+    """The shape of a test; `obstacle_of_shape` says whether a harness can run it."""
     places = _places(test)
     spaces = {variable.name: variable.space for variable in test.memory_map.variables}
     variables = tuple(name for name, space in spaces.items() if space is Space.GLOBAL)
     shared = tuple(name for name, space in spaces.items() if space is Space.SHARED)
     uses = memory_uses(test)
-    types = {name: _untouched(test.initial_value(name)) for name in spaces} | _types(uses)
+    types = {name: _type_for_value(test.initial_value(name)) for name in spaces} | _types(uses)
     observed, rows = _rows(test, variables, types)
     used = [*(types[name] for name in variables), *(row.type for row in observed)]
     shape = Shape(
@@ -133,20 +134,20 @@ def _with_homes(uses: Sequence[Use], shape: Shape) -> Shape:
 
 
 def _places(test: Test) -> tuple[ThreadPlace, ...]:
-    """Numbers of each level counted anew inside the unit around it, in the order of the threads."""
+    """The places of the threads; at each level numbers start at 0 inside every unit of the level above."""
     inside: dict[tuple[int, ...], dict[int, int]] = {}
 
-    def numbered(around: tuple[int, ...], unit: int) -> int:
+    def number_unit(around: tuple[int, ...], unit: int) -> int:
         units = inside.setdefault(around, {})
         return units.setdefault(unit, len(units))
 
     places = []
     for thread, placement in enumerate(test.scope_tree.placements):
         kernel = placement.kernel
-        cluster = numbered((kernel,), placement.cluster)
-        cta = numbered((kernel, placement.cluster), placement.cta)
-        warp = numbered((kernel, placement.cluster, placement.cta), placement.warp)
-        lane = numbered((kernel, placement.cluster, placement.cta, placement.warp), thread)
+        cluster = number_unit((kernel,), placement.cluster)
+        cta = number_unit((kernel, placement.cluster), placement.cta)
+        warp = number_unit((kernel, placement.cluster, placement.cta), placement.warp)
+        lane = number_unit((kernel, placement.cluster, placement.cta, placement.warp), thread)
         places.append(ThreadPlace(kernel, cluster, cta, warp, lane))
     return tuple(places)
 
@@ -161,8 +162,8 @@ def variable_types(test: Test) -> dict[str, ScalarType]:
     return _types(memory_uses(test))
 
 
-def _untouched(initial: Value) -> ScalarType:
-    """The type of a location that nobody accesses: wide enough for what it holds."""
+def _type_for_value(initial: Value) -> ScalarType:
+    """The type of a location that no instruction accesses: wide enough for its initial value."""
     fits = isinstance(initial, int) and -(1 << 31) <= initial < 1 << 31
     return ScalarType.S32 if fits else ScalarType.S64
 

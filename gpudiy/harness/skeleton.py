@@ -1,9 +1,9 @@
-"""Functions in PTX without compiling each: tests whose code differs only inside their inline PTX share a skeleton.
+"""PTX of functions without compiling each: tests whose code differs only inside their inline PTX share a skeleton.
 
-The compiler passes inline PTX through as it is, and knows only its operands. So the function of a test is compiled
-once for each *signature* (variables, operands and results of its threads) with a mark in place of every block; the PTX
-of a test is that skeleton with its own blocks in place of the marks. It is the same, line by line, as what the compiler
-makes of the whole source.
+The compiler copies inline PTX as it is, and knows only its operands. So one function is compiled for each *signature*
+(variables, operands and results of the threads), with a mark in place of every block; the PTX of a test is this
+skeleton with its blocks in place of the marks. It is the same, line by line, as the compiler writes for the whole
+source.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ OPTIONS = ("-rdc=true",)
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """All that the compiler sees of a test."""
+    """Everything that the compiler knows about a test."""
 
     variables: int
     shared: int
-    rows: tuple[tuple[tuple[int, str], ...], ...]  # of each thread: which results its registers are, and their types
+    rows: tuple[tuple[tuple[int, str], ...], ...]  # for each thread the rows and types of its results
     row_count: int
     wide: bool
     operands: tuple[tuple[tuple[Output, ...], tuple[Input, ...]], ...]
@@ -46,7 +46,7 @@ class PtxSkeleton:
     texts: tuple[str, ...]
     gaps: tuple[tuple[int, tuple[str, ...]], ...]
 
-    def filled(self, name: str, number: int, blocks: Sequence[ThreadPtx]) -> str:
+    def fill(self, name: str, number: int, blocks: Sequence[ThreadPtx]) -> str:
         """The PTX of a test, the `number`-th of its module."""
         parts = [self.texts[0].replace(NAME, name)]
         for (thread, registers), text in zip(self.gaps, self.texts[1:], strict=True):
@@ -60,6 +60,7 @@ class PtxSkeleton:
 
 
 def signature(test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> Signature:
+    """The signature of a test: its variables are numbered, so that their names do not matter."""
     numbers = {name: f"v{number}" for number, name in enumerate(shape.variables)}
     numbers |= {name: f"s{number}" for number, name in enumerate(shape.shared)}
     operands = []
@@ -71,19 +72,19 @@ def signature(test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> Signatur
 
 
 def compile_skeletons(
-    wanted: Iterable[tuple[Signature, Test, Shape, Sequence[ThreadPtx]]], compiler: Compiler, architecture: str
+    examples: Iterable[tuple[Signature, Test, Shape, Sequence[ThreadPtx]]], compiler: Compiler, architecture: str
 ) -> dict[Signature, PtxSkeleton]:
     """One skeleton per signature, from any test that has it; all of them in one call of the compiler."""
-    examples = {found: (test, shape, blocks) for found, test, shape, blocks in wanted}
-    if not examples:
+    chosen = {found: (test, shape, blocks) for found, test, shape, blocks in examples}
+    if not chosen:
         return {}
     texts = [prelude_of_functions()]
     texts += (
-        _marked_source(f"test_{number}", found, *example) for number, (found, example) in enumerate(examples.items())
+        _marked_source(f"test_{number}", found, *example) for number, (found, example) in enumerate(chosen.items())
     )
     ptx = compiler.compile("\n".join(texts), architecture, Product.PTX, OPTIONS).decode()
     functions = {found[1]: found[0] for found in FUNCTION.finditer(ptx)}
-    return {found: _skeleton(functions[f"test_{number}"], f"test_{number}") for number, found in enumerate(examples)}
+    return {found: _skeleton(functions[f"test_{number}"], f"test_{number}") for number, found in enumerate(chosen)}
 
 
 def ptx_header(compiler: Compiler, architecture: str) -> str:

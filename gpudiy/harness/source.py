@@ -1,8 +1,8 @@
 """Tests to source in CUDA C++, OpenCL C, or C++ for the host: harness_templates/ with the code of the tests.
 
 A module has the kernels `reset` and `reduce` and the code of any number of tests. In CUDA and on the host one more
-kernel, `run`, calls the function of a test through the table `test_functions`, so that compiling a test costs only its
-own code; in OpenCL, which has no such tables, every test has a kernel of its own.
+kernel, `run`, calls the function of a test through the table `test_functions`, so that only the code of the test itself
+must be compiled; OpenCL has no such tables, so there every test has its own kernel.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ class Dialect(StrEnum):
 
 
 OBSTACLES: dict[Dialect, Callable[[Test], str | None]] = {
-    Dialect.CUDA: lambda test: None,  # its blocks are asked when they are written
+    Dialect.CUDA: lambda test: None,  # obstacles are found when the blocks are written
     Dialect.OPENCL: c11_obstacles.obstacle,
     Dialect.HOST: c11_obstacles.obstacle_on_host,
 }
 
 
 class NotRunnable(Exception):
-    """No harness of this dialect keeps the meaning of the test; the message says why, and where if it is one place."""
+    """No harness of this dialect keeps the meaning of the test; the message says why, `thread` and `index` where."""
 
     def __init__(self, message: str, thread: int | None = None, index: int | None = None) -> None:
         super().__init__(message)
@@ -76,7 +76,7 @@ class RenderedTest:
 
 
 def obstacle(test: Test, dialect: Dialect) -> str | None:
-    """Why the test cannot be run as it is meant, if it cannot."""
+    """Why a harness of this dialect cannot keep the meaning of the test; None if it can."""
     try:
         render_test(test, dialect)
     except NotRunnable as problem:
@@ -94,7 +94,7 @@ def render_test(test: Test, dialect: Dialect) -> RenderedTest:
 
 
 def module_source(tests: Sequence[RenderedTest], dialect: Dialect) -> str:
-    """A whole module: what tests share, the code of the tests, and the kernels."""
+    """The source of a module: what tests share, the code of the tests, and the kernels."""
     texts = [prelude(dialect), *(test.text for test in tests)]
     if dialect is not Dialect.OPENCL:
         clusters = sorted({test.shape.ctas for test in tests} - {1})
@@ -113,14 +113,14 @@ def prelude(dialect: Dialect) -> str:
 
 @cache
 def prelude_of_functions() -> str:
-    """What the functions of tests need in CUDA, and no more."""
+    """The beginning of a CUDA module that has only functions of tests, and no kernels."""
     return tidy(render("test_functions_module.j2"))
 
 
 def run_kernels(functions: Sequence[str], dialect: Dialect, clusters: Iterable[int] = ()) -> str:
-    """The table of the tests of a module, which may lie in another one, and the kernels that run one of them.
+    """The table of the functions of tests, empty if another module has it, and the kernels that run one of them.
 
-    The size of a cluster is a property of the kernel: `clusters` are those there is a kernel for, besides 1.
+    The size of a cluster is a property of a kernel: `clusters` are the sizes, besides 1, that get a kernel.
     """
     texts = [render("table.j2", functions=functions)]
     for cluster in (1, *clusters):
@@ -142,14 +142,14 @@ def run_kernels(functions: Sequence[str], dialect: Dialect, clusters: Iterable[i
 
 
 def kernel_name(cluster: int) -> str:
-    """The kernel that runs tests in clusters of so many CTAs."""
+    """The name of the kernel that runs tests in clusters of so many CTAs."""
     return "run" if cluster == 1 else f"run_cluster_{cluster}"
 
 
 def function_name(test: Test) -> str:
-    """The same only for tests of the same meaning whose variables and results also are in the same order.
+    """A name that tests share only if their meaning and the order of their variables and results are the same.
 
-    A condition that is spelt in another order means the same, but its outcomes are not listed in the same order.
+    A condition written in another order means the same, but its outcomes are listed in another order.
     """
     registers = [f"{found.thread}:{found.name} {found.type}" for found in test.registers]
     order = ",".join((*test.memory_map.names, *map(term_text, test.observed), *registers))
@@ -157,10 +157,10 @@ def function_name(test: Test) -> str:
 
 
 def constants_of(blocks: Sequence[ThreadPtx]) -> tuple[int, ...]:
-    """What the launch hands to the threads, in the order in which they take it."""
+    """The constants that the launch passes to the threads, in their order; raises `NotRunnable` for too many."""
     constants = tuple(value for block in blocks for value in block.values)
     if len(constants) > CONSTANTS:
-        raise NotRunnable(f"it stores {len(constants)} constants, a harness takes {CONSTANTS}")
+        raise NotRunnable(f"it stores {len(constants)} constants, a harness takes at most {CONSTANTS}")
     return constants
 
 
@@ -213,5 +213,5 @@ def _title(test: Test) -> str:
 
 
 def _quoted_lines(test: Test) -> list[str]:
-    """The lines of the test, as they stand inside a string of C."""
+    """The lines of the test, escaped for a string of C."""
     return print_test(test).replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?").rstrip("\n").split("\n")

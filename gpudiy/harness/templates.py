@@ -1,4 +1,4 @@
-"""The templates of `harness_templates/`, which hold all that runs on a device."""
+"""The templates of `harness_templates/`: all the code that runs on a device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def render(name: str, **values: Any) -> str:
 
 
 def tidy(text: str) -> str:
-    """No blanks at the ends of lines, never two empty lines, one newline at the end."""
+    """The text without blanks at the ends of lines and without double empty lines, with one newline at the end."""
     lines: list[str] = []
     for line in map(str.rstrip, text.split("\n")):
         if line or (lines and lines[-1]):
@@ -29,7 +29,7 @@ def tidy(text: str) -> str:
 
 @cache
 def templates_hash() -> str:
-    """Changes when any template does, or what the host tells the kernels."""
+    """A hash of all templates and of the description of a launch."""
     digest = sha256(repr((LAUNCH_FIELDS, BUFFERS, COUNTERS)).encode())
     for path in sorted(find_shipped("harness_templates").iterdir()):
         if path.suffix in (".h", ".j2"):

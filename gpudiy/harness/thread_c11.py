@@ -1,6 +1,6 @@
 """One thread of a test in C11 atomics: for OpenCL, and for the host build that runs the harness without a GPU.
 
-`c11_obstacles` says what cannot keep its meaning there.
+`c11_obstacles` says which tests lose their meaning there.
 """
 
 from __future__ import annotations
@@ -79,15 +79,16 @@ ARITHMETIC = {
 
 @dataclass(frozen=True, slots=True)
 class ThreadC11:
-    """Statements for the body of the loop over instances: `at_x` is the address of x, results are left in `results`."""
+    """The body of the loop over instances: `at_x` is the address of x, `results` name the final values."""
 
     thread: int
     lines: tuple[str, ...]
     variables: tuple[str, ...]
-    results: tuple[str, ...]  # a name of C for each observed register, in the order of `test.observed`
+    results: tuple[str, ...]  # C names of the observed registers, in the order of `test.observed`
 
 
 def thread_c11(test: Test, thread: int) -> ThreadC11:
+    """The statements of one thread; the test must have no obstacle."""
     return _Writer(test, thread).write()
 
 
@@ -112,21 +113,21 @@ class _Writer:
         self.variables: dict[str, None] = {}
 
     def write(self) -> ThreadC11:
-        lines = [self._declared(name) for name in self.declarations]
+        lines = [self._declare_register(name) for name in self.declarations]
         for index, instruction in enumerate(self.test.threads[self.thread]):
-            lines += self._guarded(index, instruction)
+            lines += self._write_instruction(index, instruction)
         observed = [
             item.name for item in self.test.observed if isinstance(item, FinalRegister) and item.thread == self.thread
         ]
         return ThreadC11(self.thread, tuple(lines), tuple(self.variables), tuple(self.names[name] for name in observed))
 
-    def _declared(self, name: str) -> str:
+    def _declare_register(self, name: str) -> str:
         found = self.declarations[name]
         initial = found.initial
         value = self._address(initial.variable) if isinstance(initial, AddressOf) else _number(initial, found.type)
         return f"{_c_type(found.type)} {self.names[name]} = {value};"
 
-    def _guarded(self, index: int, instruction: Instruction) -> list[str]:
+    def _write_instruction(self, index: int, instruction: Instruction) -> list[str]:
         guard = guard_of(instruction)
         if guard is None:
             return self._statements(index, instruction)
@@ -140,7 +141,7 @@ class _Writer:
             case Fence(kind=kind, scope=scope):
                 return [f"FENCE({FENCES[kind]}, {SCOPES[scope]});"]
             case Alu():
-                return [f"{self.names[instruction.destination.name]} = {self._computed(instruction)};"]
+                return [f"{self.names[instruction.destination.name]} = {self._alu_expression(instruction)};"]
             case SetPredicate(comparison=comparison, type=type, sources=(left, right)):
                 compared = f"{self._operand(left, type)} {COMPARISONS[comparison]} {self._operand(right, type)}"
                 return [f"{self.names[instruction.destination.name]} = {compared};"]
@@ -191,7 +192,7 @@ class _Writer:
             lines += [f"    while (!{exchange}) {{", "    }"]
         return [*lines, f"    {result}old;" if result else "    (void)old;", "}"]
 
-    def _computed(self, alu: Alu) -> str:
+    def _alu_expression(self, alu: Alu) -> str:
         type, operation = alu.type, alu.operation
         c_type = _c_type(type)
         if operation is AluOperation.CVT:

@@ -1,12 +1,11 @@
 """One thread of a test as one block of inline PTX, with the specification that optcheck finds again in the SASS.
 
-The block is what stands between the parentheses of an `asm volatile`: lines, outputs, inputs. It runs the thread once
-and then, only if it is given a place for it, stores one specification result an access: the value that was read, or
-stored, plus the literal of the access. A launch gives no place, so that a test pays one branch; the code is there all
-the same, and the compiler cannot drop it. It is a loop, which -O3 cannot turn into predicated instructions among those
-of the test.
+The block is the content of an `asm volatile` statement: lines, outputs, inputs. It runs the thread once. Then, if it
+gets an address for it, it stores one specification result per access: the value that was read or stored, plus the
+literal of the access. A launch passes no address, so the test pays for one branch only; but the code exists, and the
+compiler cannot remove it. It is a loop, which -O3 cannot turn into predicated instructions among those of the test.
 
-Every constant that is stored is an input of its own: two stores of 1 would else share a register, and -O3 would fold
+Every constant that is stored is a separate input: otherwise two stores of 1 would share a register, and -O3 would fold
 the constant into the literal.
 """
 
@@ -50,13 +49,18 @@ from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
 from optcheck.literal import Literal, type_number
 from optcheck.specification import access_spaces
 
-PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)  # cannot be a word of PTX, nor one of the names used here
-FOLDED = (AluOperation.ADD, AluOperation.SUB, AluOperation.OR, AluOperation.XOR)  # with an immediate: into the literal
+PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)  # no keyword of PTX, and no other name in the block
+FOLDED = (
+    AluOperation.ADD,
+    AluOperation.SUB,
+    AluOperation.OR,
+    AluOperation.XOR,
+)  # -O3 folds an immediate operand into the literal
 
 
 @dataclass(frozen=True, slots=True)
 class _Thread:
-    """All of a test that the block of one of its threads depends on; many tests share threads."""
+    """Everything that the block of a thread depends on; many tests share threads."""
 
     number: int
     instructions: Thread
@@ -110,8 +114,8 @@ class _Writer:
         self.inputs: list[Input] = []
         self.addresses: dict[str, str] = {}
         self.constants = {name: found.initial for name, found in self.declarations.items()}
-        self.written: set[str] = set()  # registers whose value is in memory already
-        self.copies: list[tuple[str, Literal]] = []  # what the specification of each access adds its literal to
+        self.written: set[str] = set()  # registers whose value was stored already
+        self.copies: list[tuple[str, Literal]] = []  # for each access the register with its value, and its literal
         self.lines: list[PtxLine] = []
         self.specification = ""
 
@@ -215,18 +219,22 @@ class _Writer:
                 self._statement(index, replace(instruction, destination=loaded, address=place, access=access))
                 linked = loaded.name
             case Store():
-                stored = self._stored(instruction.source, access.type, index)
+                stored = self._prepare_stored_value(instruction.source, access.type, index)
                 self._statement(index, replace(instruction, address=place, source=stored, access=access))
                 linked = operand_text(stored)
             case Atomic():
                 loaded = self._register(instruction.destination)
-                sources = tuple(self._stored(source, access.type, index) for source in instruction.sources)
+                sources = tuple(
+                    self._prepare_stored_value(source, access.type, index) for source in instruction.sources
+                )
                 self._statement(
                     index, replace(instruction, destination=loaded, address=place, sources=sources, access=access)
                 )
                 linked = loaded.name
             case Reduce():
-                sources = tuple(self._stored(source, access.type, index) for source in instruction.sources)
+                sources = tuple(
+                    self._prepare_stored_value(source, access.type, index) for source in instruction.sources
+                )
                 self._statement(index, replace(instruction, address=place, sources=sources, access=access))
                 linked = operand_text(sources[0])
         if linked.startswith("%") and access.type.bits == 32:
@@ -235,20 +243,20 @@ class _Writer:
             self._copy(copy, linked, access.type, self._guard_text(instruction))
         self.copies.append((copy, literal))
         if isinstance(instruction, (Load, Atomic)):
-            self._overwritten(instruction.destination)
+            self._forget_value(instruction.destination)
 
     def _copy(self, copy: str, linked: str, type: ScalarType, guard: str) -> None:
-        """Keep what was read or stored: 32 bits as they are, 16 extended, the words of 64 added, so that both count."""
+        """Copy what was read or stored: 32 bits as they are, 16 bits extended, both words of 64 bits added."""
         if type.bits == 64:
             self._add(f"{guard}mov.b64 {{{copy},upper}},{linked};")
             self._add(f"{guard}add.s32 {copy},{copy},upper;")
         else:
             self._add(f"{guard}{'cvt.u32.u16' if type.bits == 16 else 'mov.b32'} {copy},{linked};")
 
-    def _stored(self, operand: Operand, type: ScalarType, index: int) -> Operand:
-        """A value on its way to memory: a constant, also one that a register holds, is an input of its own.
+    def _prepare_stored_value(self, operand: Operand, type: ScalarType, index: int) -> Operand:
+        """The operand of a store: a constant, also one in a register, becomes a separate input.
 
-        Stores of one value could not be told apart: the later ones add a zero to it that nobody can fold.
+        Two stores of one register could not be distinguished, so the second adds a zero that nobody can fold.
         """
         constant = self._constant(operand)
         if constant is not None:
@@ -276,19 +284,19 @@ class _Writer:
         if alu.guard is None and constant is not None:
             self.constants[name] = constant
         else:
-            self._overwritten(alu.destination)
+            self._forget_value(alu.destination)
             if alu.operation in FOLDED and alu.type is not ScalarType.PRED:
-                sources = tuple(self._unfolded(source, alu.type) for source in alu.sources)
+                sources = tuple(self._keep_unfolded(source, alu.type) for source in alu.sources)
         if alu.operation is AluOperation.MOV and alu.type is ScalarType.PRED and isinstance(sources[0], Immediate):
             self._add(_set_constant_predicate(self.names[name], sources[0].value, self._guard_text(alu)), index)
             return
         self._statement(index, replace(alu, destination=self._register(alu.destination), sources=sources))
 
-    def _overwritten(self, register: Register) -> None:
+    def _forget_value(self, register: Register) -> None:
         self.constants.pop(register.name, None)
         self.written.discard(register.name)
 
-    def _unfolded(self, operand: Operand, type: ScalarType) -> Operand:
+    def _keep_unfolded(self, operand: Operand, type: ScalarType) -> Operand:
         return self._value(operand.value, type) if isinstance(operand, Immediate) else self._operand(operand)
 
     # The beginning and the end of the block.
@@ -298,7 +306,7 @@ class _Writer:
         for declaration in self.declarations.values():
             name, type = self.names[declaration.name], declaration.type
             self._add(f".reg .{type} {name};")
-            self._add(self._initialised(name, declaration))
+            self._add(self._initialise_register(name, declaration))
         if not self.copies:
             return
         copies = [copy for copy, _ in self.copies if not copy.startswith("%")]
@@ -310,7 +318,7 @@ class _Writer:
             for copy in copies:
                 self._add(f"mov.b32 {copy},0;")  # the access may be skipped
 
-    def _initialised(self, name: str, declaration: RegisterDeclaration) -> str:
+    def _initialise_register(self, name: str, declaration: RegisterDeclaration) -> str:
         type, initial = declaration.type, declaration.initial
         if not isinstance(initial, AddressOf):
             if type is ScalarType.PRED:
@@ -339,7 +347,7 @@ class _Writer:
 
 
 def _register_names(declarations: dict[str, RegisterDeclaration]) -> dict[str, str]:
-    """Names for the block: `r0` and `p0` stay, others cannot clash with PTX or with what the block adds."""
+    """Names for the block: `r0` and `p0` stay; others are changed, so that they do not clash with PTX or the block."""
     return {
         name: name if PLAIN_NAME.match(name) else f"x{number}_{re.sub('[^A-Za-z0-9_]', '_', name)}"
         for number, name in enumerate(declarations)
@@ -351,7 +359,7 @@ def _set_constant_predicate(name: str, value: int, guard: str) -> str:
 
 
 def _barrier_text(writer: _Writer, barrier: Barrier) -> str:
-    """`barrier` and not `bar`: the threads of a warp may come one by one."""
+    """`barrier` and not `bar`: the threads of a warp may arrive one by one."""
     count = "" if barrier.count is None else f",{writer.operand_text(barrier.count)}"
     return f"barrier.{barrier.mode} {writer.operand_text(barrier.identifier)}{count}"
 

@@ -20,7 +20,7 @@ from gpudiy.harness import build as building
 from gpudiy.harness import module
 from gpudiy.harness.built import read_index
 from gpudiy.harness.cache import BuildCache
-from gpudiy.harness.checking import checked_stress, disassembled, only
+from gpudiy.harness.checking import check_stress, disassemble_cubin, select_functions
 from gpudiy.harness.module import assembler_for
 from gpudiy.harness.source import Dialect
 
@@ -61,7 +61,7 @@ x: global
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    building._cache.cache_clear()
+    building._open_cache.cache_clear()
     return tmp_path / "cache" / "gpudiy"
 
 
@@ -123,7 +123,7 @@ def test_a_corrupt_cache_is_made_anew(out: Path, own_cache: Path) -> None:
     (kernels,) = own_cache.rglob("kernels.o")
     kernels.write_bytes(b"nonsense")
     (own_cache / cubin.parent / "torn.jsonl").write_text('{"source": ')
-    building._cache.cache_clear()
+    building._open_cache.cache_clear()
     assembler_for.cache_clear()
     (out / cubin.name).unlink()
     assert run(SB, "--arch", "sm_80", "-o", str(out)) == 0
@@ -228,10 +228,10 @@ def test_stress_is_there(architecture: str, out: Path) -> None:
     assert run(SB, "--arch", architecture, "-o", str(out)) == 0
     (built,) = read_index(out)
     assert not built.stress
-    listing = disassembled((out / str(built.file)).read_bytes())
-    assert not checked_stress(listing)
-    assert checked_stress(only(listing, re.compile("test_"))) == "the binary has no loop that stresses memory"
-    assert "the binary has no kernel run" in checked_stress(only(listing, re.compile(r"\w*stress")))
+    listing = disassemble_cubin((out / str(built.file)).read_bytes())
+    assert not check_stress(listing)
+    assert check_stress(select_functions(listing, re.compile("test_"))) == "the binary has no loop that stresses memory"
+    assert "the binary has no kernel run" in check_stress(select_functions(listing, re.compile(r"\w*stress")))
 
 
 def test_bad_tests_do_not_stop_the_others(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -250,7 +250,7 @@ def test_tests_that_no_gpu_runs_are_told(out: Path, tmp_path: Path, capsys: pyte
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        ((SB, "--arch", "sm_999", "-o", "x"), 3, "no compiler here makes code for sm_999"),
+        ((SB, "--arch", "sm_999", "-o", "x"), 3, "no installed compiler supports sm_999"),
         ((SB, "-o", "x"), 2, "--arch is missing"),
         ((SB, "--arch", "sm_80"), 2, "-o is missing"),
         ((SB, "--arch", "sm_80,sm_90", "--emit", "ptx"), 2, "--emit ptx takes one architecture"),
@@ -270,7 +270,7 @@ def test_a_missing_compiler_is_told(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def missing(architecture: str) -> object:
-        raise MissingTool("NVRTC, the compiler of CUDA, is not there: pip install 'gpudiy[cuda-tools]'")
+        raise MissingTool("NVRTC, the compiler of CUDA, is not installed: pip install 'gpudiy[cuda-tools]'")
 
     monkeypatch.setattr(building, "assembler_for", missing)
     assert run(SB, "--arch", "sm_80", "-o", str(out)) == 3
@@ -328,5 +328,5 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) ->
 
 def test_an_index_that_is_none_is_told(tmp_path: Path) -> None:
     (tmp_path / "index.jsonl").write_text(json.dumps({"test": "SB"}) + "\n")
-    with pytest.raises(InputError, match=r"index\.jsonl:1:1: error: this line is not one that `gpudiy build` writes"):
+    with pytest.raises(InputError, match=r"index\.jsonl:1:1: error: `gpudiy build` did not write this line"):
         list(read_index(tmp_path))
