@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.arithmetic import CannotCompute, compared, computed, wrapped
+from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_value, wrap_value
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import (
     Alu,
@@ -130,8 +130,8 @@ class _Trial:
     def _compute_one(self, instruction: Alu | SetPredicate, values: Values) -> int:
         try:
             if isinstance(instruction, SetPredicate):
-                return int(compared(instruction.comparison, values[0], values[1], instruction.type))
-            return computed(instruction, values)
+                return int(compare_values(instruction.comparison, values[0], values[1], instruction.type))
+            return compute_value(instruction, values)
         except CannotCompute:
             return self.dice.getrandbits(63)
 
@@ -144,7 +144,7 @@ class _Trial:
         """Values that a read may return: every second one is `interesting`, the others are random."""
         drawn: Callable[[], int] = lambda: self.dice.getrandbits(64)  # noqa: E731
         chosen = [self.dice.choice(interesting) if interesting and n % 2 else drawn() for n in range(SAMPLES)]
-        return [wrapped(value, type) for value in chosen]
+        return [wrap_value(value, type) for value in chosen]
 
     def _list_interesting(self) -> tuple[int, ...]:
         literals = {

@@ -59,12 +59,12 @@ def shown_memory(test: Test, location: str, value: Value) -> Value:
 
 def wrap_value(value: Value, type: ScalarType) -> Value:
     """A value as the bit pattern of this type, read as a signed number."""
-    return value if isinstance(value, AddressOf) else arithmetic.wrapped(value, type)
+    return value if isinstance(value, AddressOf) else arithmetic.wrap_value(value, type)
 
 
 def show_value(value: Value, type: ScalarType) -> Value:
     """A final value as it is printed: unsigned types print unsigned numbers."""
-    return arithmetic.shown(value, type) if isinstance(value, int) and type[0] == "u" else value
+    return arithmetic.read_as_type(value, type) if isinstance(value, int) and type[0] == "u" else value
 
 
 def with_shown_constants(test: Test, expression: Expression) -> Expression:

@@ -6,7 +6,7 @@ import re
 
 from gpudiy.errors import InputError
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.arithmetic import modified
+from gpudiy.litmus.arithmetic import modify_value
 from gpudiy.litmus.instruction import (
     Alu,
     AluOperation,
@@ -210,7 +210,7 @@ class Executor:
             case Store():
                 state.memory[variable] = numbers[0]
             case Atomic() | Reduce():
-                new = modified(instruction.operation, old, numbers, instruction.access.type)
+                new = modify_value(instruction.operation, old, numbers, instruction.access.type)
                 state.memory[variable] = old if new is None else new
             case Load():
                 pass

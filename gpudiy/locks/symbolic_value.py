@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.arithmetic import CannotCompute, compared, computed
+from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_value
 from gpudiy.litmus.instruction import Alu, AluOperation, Comparison, Immediate, Register
 
 
@@ -114,7 +114,7 @@ def compute(
     if len(numbers) == len(sources):
         alu = Alu(operation, type, Register("r"), tuple(map(Immediate, numbers)), source_type)
         try:
-            return Number(computed(alu, numbers))
+            return Number(compute_value(alu, numbers))
         except CannotCompute:
             pass
     return ComputedValue(operation, type, sources, source_type)
@@ -135,7 +135,7 @@ def compare(comparison: Comparison, type: ScalarType, left: SymbolicValue, right
     if _must_swap(left, right):
         comparison, left, right = MIRRORED[comparison], right, left
     if isinstance(left, Number) and isinstance(right, Number):
-        return TRUE if compared(comparison, left.value, right.value, type) != inverted else FALSE
+        return TRUE if compare_values(comparison, left.value, right.value, type) != inverted else FALSE
     if left == right:
         return TRUE if (comparison is Comparison.EQ) != inverted else FALSE
     return ComparedValues(comparison, type, left, right, inverted)

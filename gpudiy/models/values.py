@@ -21,7 +21,7 @@ def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType)
         if comparison not in (Comparison.EQ, Comparison.NE):
             raise Undecidable("addresses are compared for order")
         return (left == right) == (comparison is Comparison.EQ)
-    return arithmetic.compared(comparison, left, right, type)
+    return arithmetic.compare_values(comparison, left, right, type)
 
 
 def modify(atomic: Atomic | Reduce, old: Value, operands: list[Value]) -> Value:
@@ -32,7 +32,9 @@ def modify(atomic: Atomic | Reduce, old: Value, operands: list[Value]) -> Value:
     if atomic.operation is AtomicOperation.EXCH:
         return wrap_value(operands[0], type)
     try:
-        written = arithmetic.modified(atomic.operation, _as_int(old), [_as_int(operand) for operand in operands], type)
+        written = arithmetic.modify_value(
+            atomic.operation, _as_int(old), [_as_int(operand) for operand in operands], type
+        )
     except arithmetic.CannotCompute as problem:
         raise Undecidable(str(problem)) from None
     assert written is not None
@@ -51,7 +53,7 @@ def compute(alu: Alu, values: list[Value]) -> Value:
     if operation is AluOperation.ADD and isinstance(others[0], AddressOf) and first == 0:
         return others[0]
     try:
-        return arithmetic.computed(alu, [_as_int(value) for value in values])
+        return arithmetic.compute_value(alu, [_as_int(value) for value in values])
     except arithmetic.CannotCompute as problem:
         raise Undecidable(str(problem)) from None
 

@@ -260,14 +260,14 @@ exists (0:r1=7)
 def test_arithmetic_agrees_with_the_models(
     operation: AluOperation, type: ScalarType, other: ScalarType, drawn: list[int]
 ) -> None:
-    values = [arithmetic.wrapped(value, other if operation == "cvt" else type) for value in drawn[: operation.arity]]
+    values = [arithmetic.wrap_value(value, other if operation == "cvt" else type) for value in drawn[: operation.arity]]
     if operation in ("selp",):
         values[2] = drawn[2] & 1
     if operation == "div" and values[1] == 0:
         return
     sources = tuple(Immediate(value) for value in values)
     alu = Alu(operation, type, Register("r"), sources, other if operation == "cvt" else None)
-    assert arithmetic.computed(alu, values) == compute(alu, values)
+    assert arithmetic.compute_value(alu, values) == compute(alu, values)
 
 
 @given(
@@ -277,13 +277,13 @@ def test_arithmetic_agrees_with_the_models(
 def test_atomics_and_comparisons_agree_with_the_models(
     operation: AtomicOperation, comparison: Comparison, type: ScalarType, drawn: list[int]
 ) -> None:
-    old, *operands = (arithmetic.wrapped(value, type) for value in drawn)
-    assert arithmetic.compared(comparison, old, operands[0], type) == compare(comparison, old, operands[0], type)
+    old, *operands = (arithmetic.wrap_value(value, type) for value in drawn)
+    assert arithmetic.compare_values(comparison, old, operands[0], type) == compare(comparison, old, operands[0], type)
     if operation != "div" or operands[0]:
         succeeds = operation != "cas" or are_equal(old, operands[0], type)
         atomic = Reduce(operation, Variable("x"), (), Access(type))
         theirs = modify(atomic, old, operands) if succeeds else None
-        assert arithmetic.modified(operation, old, operands, type) == theirs
+        assert arithmetic.modify_value(operation, old, operands, type) == theirs
 
 
 @settings(max_examples=30)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpudiy.devices.simulation.event import SimulatedEvent, event_kind
 from gpudiy.devices.simulation.unrolled import UnrolledStep, unroll_thread
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.arithmetic import shown, wrapped
+from gpudiy.litmus.arithmetic import read_as_type, wrap_value
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.dependencies import list_reads, static_dependencies
 from gpudiy.litmus.flow import memory_uses
@@ -37,7 +37,7 @@ class SimulatedProgram:
         uses = memory_uses(test)
         self.types = self._location_types(uses)
         self.initial = [
-            wrapped(self.number(test.initial_value(name)), type)
+            wrap_value(self.number(test.initial_value(name)), type)
             for name, type in zip(self.locations, self.types, strict=True)
         ]
         every = frozenset(range(len(self.locations)))
@@ -50,7 +50,7 @@ class SimulatedProgram:
             for number in range(len(test.threads))
         ]
         self.start = [
-            {d.name: wrapped(self.number(d.initial), d.type) for d in test.registers_of(number)}
+            {d.name: wrap_value(self.number(d.initial), d.type) for d in test.registers_of(number)}
             for number in range(len(test.threads))
         ]
         self.steps: list[tuple[UnrolledStep, ...]] = [unroll_thread(thread) for thread in test.threads]
@@ -71,7 +71,7 @@ class SimulatedProgram:
         index, rest = divmod(number - self.first_address, ADDRESS_STEP)
         if rest == 0 and 0 <= index < len(self.names):
             return AddressOf(self.names[index])
-        return shown(number, type)
+        return read_as_type(number, type)
 
     def before(self, one: SimulatedEvent, other: SimulatedEvent) -> bool:
         """Program order."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gpudiy.devices.simulation.event import SimulatedEvent
 from gpudiy.devices.simulation.program import SimulatedProgram
-from gpudiy.litmus.arithmetic import compared, computed, wrapped
+from gpudiy.litmus.arithmetic import compare_values, compute_value, wrap_value
 from gpudiy.litmus.instruction import (
     Alu,
     Atomic,
@@ -69,7 +69,7 @@ def run_to(program: SimulatedProgram, thread: int, goal: int, values: Mapping[in
         elif isinstance(instruction, (Load, Atomic)):
             event = program.by_step[thread, index - 1]
             value = values.get(event.number)
-            held[destination.name] = None if value is None else wrapped(value, instruction.access.type)
+            held[destination.name] = None if value is None else wrap_value(value, instruction.access.type)
         else:
             assert isinstance(instruction, (Alu, SetPredicate))
             held[destination.name] = _calculate(program, held, instruction)
@@ -101,5 +101,5 @@ def _calculate(program: SimulatedProgram, registers: Held, instruction: Alu | Se
             return None
         numbers.append(value)
     if isinstance(instruction, SetPredicate):
-        return int(compared(instruction.comparison, numbers[0], numbers[1], instruction.type))
-    return computed(instruction, numbers)
+        return int(compare_values(instruction.comparison, numbers[0], numbers[1], instruction.type))
+    return compute_value(instruction, numbers)

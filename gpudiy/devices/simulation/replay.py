@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
 from gpudiy.devices.simulation.moment import Moment, MomentStage, Timetable
 from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
-from gpudiy.litmus.arithmetic import CannotCompute, modified, wrapped
+from gpudiy.litmus.arithmetic import CannotCompute, modify_value, wrap_value
 from gpudiy.litmus.condition import FinalRegister, Observable, Value
 from gpudiy.litmus.instruction import (
     Atomic,
@@ -76,7 +76,7 @@ class Replay(ABC):
         number = self.values[self.direct[term]] if self.direct is not None else registers[term.thread][term.name]
         assert number is not None
         type = self.program.register_types[term.thread][term.name]
-        return self.program.value(wrapped(number, type), type)
+        return self.program.value(wrap_value(number, type), type)
 
     def _direct(self) -> dict[FinalRegister, int] | None:
         """For each observed register the read that fills it last, if it is as simple as that for all of them."""
@@ -129,9 +129,9 @@ class Replay(ABC):
         """What a store or an atomic writes; None if it writes nothing."""
         instruction = event.instruction
         if isinstance(instruction, Store):
-            return wrapped(request.operands[0], instruction.access.type)
+            return wrap_value(request.operands[0], instruction.access.type)
         assert isinstance(instruction, (Atomic, Reduce))
-        return modified(instruction.operation, old, list(request.operands), instruction.access.type)
+        return modify_value(instruction.operation, old, list(request.operands), instruction.access.type)
 
     def _request(self, event: SimulatedEvent) -> Request | None:
         """None if the thread does not come to the event, or its guard forbids it."""
