@@ -28,11 +28,11 @@ def main() -> int:
     slowest = float("inf")
     for name, cycle in CYCLES.items():
         test = read_test(blueprint_of_cycle(parse_cycle(cycle, "bench")).text(), name)
-        SimulatedDevice.named("sc").run(test, Incantation(), 1, 1)  # what is loaded only once does not count
+        SimulatedDevice.from_name("sc").run(test, Incantation(), 1, 1)  # what is loaded only once does not count
         speeds = []
         for profile in PROFILES:
             started = time.process_time()
-            SimulatedDevice.named(profile).run(test, Incantation(), ITERATIONS, 1)
+            SimulatedDevice.from_name(profile).run(test, Incantation(), ITERATIONS, 1)
             speeds.append(ITERATIONS / (time.process_time() - started))
         if name == "SB":
             slowest = min(speeds)

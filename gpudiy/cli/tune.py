@@ -84,7 +84,7 @@ def _search(tuning: Tuning, arguments: Namespace) -> int:
         elif not arguments.quiet:
             say(step)
     assert found is not None
-    published = tuning.published() if arguments.baseline else {}
+    published = tuning.measure_published() if arguments.baseline else {}
     (_print_json if arguments.json else _show)(found, published, tuning)
     if arguments.output:
         comments = (

@@ -9,7 +9,7 @@ from gpudiy.logs.record import Ending
 
 
 def list_devices() -> list[Listing]:
-    """The GPUs that are there; or what is missing, with the command that gets it."""
+    """The GPUs of this machine; or what is missing, with the command that installs it."""
     try:
         driver = load_driver()
     except NoPyCuda as problem:
@@ -31,7 +31,7 @@ def list_devices() -> list[Listing]:
 def open_device(rest: str) -> Device:
     """GPU number `rest`; the first one when it is empty."""
     if rest and not rest.isdecimal():
-        numbers = "GPUs have numbers: there are names such as cuda:0 and cuda:1"
+        numbers = "GPUs are named by numbers: there are names such as cuda:0 and cuda:1"
         raise UnknownDevice(f"there is no device 'cuda:{rest}'", hint=numbers)
     try:
         driver = load_driver()

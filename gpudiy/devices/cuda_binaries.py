@@ -1,4 +1,4 @@
-"""The cubins that tests run as on GPUs: built when they are needed, or those that `gpudiy build` left in a folder."""
+"""The cubins of tests on GPUs: built when they are needed, or those from a folder that `gpudiy build` wrote."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ class Binaries(Protocol):
     """Where a device finds the binary of a test."""
 
     def toolkit(self, architecture: str) -> str:
-        """The tools that binaries for the architecture are built with; empty where there are none."""
+        """The tools that build binaries for the architecture; empty if there are none."""
         ...
 
     def prepare(self, tests: Sequence[Test], architecture: str) -> None:
-        """Make binaries of the tests, all at once, since that is cheaper."""
+        """Build binaries of the tests, all at once, since that is faster."""
         ...
 
     def find(self, test: Test, architecture: str) -> BuiltTest:
-        """The binary of a test; raises `DeviceError` if there is none that still is the test."""
+        """The binary of a test; raises `DeviceError` if there is none that optcheck found unchanged."""
         ...
 
     def cubin(self, built: BuiltTest) -> bytes:
@@ -82,7 +82,7 @@ class FreshBinaries:
 
 
 class FolderBinaries:
-    """Exactly the checked binaries of a folder that `gpudiy build` left; nothing is built."""
+    """The checked binaries of a folder that `gpudiy build` wrote; nothing is built."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -113,7 +113,7 @@ class FolderBinaries:
     def find(self, test: Test, architecture: str) -> BuiltTest:
         built = self._built.get((function_name(test), architecture))
         if built is None:
-            raise DeviceError(f"{self.folder} has no binary of it for {architecture}", Ending.BUILD_FAILED)
+            raise DeviceError(f"{self.folder} has no binary of this test for {architecture}", Ending.BUILD_FAILED)
         return expect_unchanged(built)
 
     def cubin(self, built: BuiltTest) -> bytes:
@@ -138,10 +138,10 @@ class FolderBinaries:
 
 
 def expect_unchanged(built: BuiltTest) -> BuiltTest:
-    """The same; raises `DeviceError` if there is no code, or code that optcheck refuses."""
+    """Return the test, or raise `DeviceError` if it has no code, or code that optcheck refuses."""
     if not built.runnable:
         raise DeviceError(built.reason, Ending.NOT_RUNNABLE)
     if built.reason:
-        said = f": {built.optcheck_text}" if built.optcheck_text else ""
-        raise DeviceError(f"{built.reason}{said}", Ending.REFUSED)
+        details = f": {built.optcheck_text}" if built.optcheck_text else ""
+        raise DeviceError(f"{built.reason}{details}", Ending.REFUSED)
     return built

@@ -24,15 +24,15 @@ from gpudiy.harness.source import Dialect, kernel_name, obstacle
 from gpudiy.litmus import Test
 from gpudiy.logs.record import Ending
 
-USUAL_GROUP = 128  # threads of a CTA, for what a device says of itself before it knows the kernel
+USUAL_GROUP = 128  # threads of a CTA, for the description of a device, where the kernel is not known yet
 MOST_GROUPS = 4096  # of a launch: the range of an incantation
 MOST_MEMORY = 1 << 30  # bytes that a launch uses
-SHARE_OF_MEMORY = 4  # and no more than one part in so many of what is free
-MOST_KERNELS = 8  # that run side by side on every GPU that runs more than one
+SHARE_OF_MEMORY = 4  # and at most this part of the free memory: one in 4
+MOST_KERNELS = 8  # at the same time on a GPU, if it can run more than one
 
 
 class CudaDevice:
-    """GPU number `ordinal`; others join it for tests whose threads are on several devices."""
+    """GPU number `ordinal`; other GPUs are used for tests whose threads are on several devices."""
 
     def __init__(self, driver: ModuleType, ordinal: int) -> None:
         self._driver = driver
@@ -41,7 +41,7 @@ class CudaDevice:
         self._joined: set[int] = {ordinal}
         self._buffers = Buffers(self._home)
         self._binaries: Binaries = FreshBinaries()
-        with self._home.entered():  # a GPU that does not even give a context is not there
+        with self._home.enter():  # fails if the GPU cannot be used at all
             self._free_bytes = self._home.free_bytes()
 
     @property
@@ -72,7 +72,7 @@ class CudaDevice:
         return None
 
     def use_built(self, folder: str) -> Chip:
-        """Run the binaries of a folder that `gpudiy build` left, and no others; raises `InputError` if it cannot."""
+        """Run the binaries of a folder that `gpudiy build` wrote, and no others; raises `InputError` if it cannot."""
         binaries = FolderBinaries(Path(folder))
         binaries.expect(self._home.architecture)
         self._binaries = binaries
@@ -92,39 +92,39 @@ class CudaDevice:
             binary = self._binaries.find(test, self._home.architecture)
             kernels = self._kernels(test, shape, gpus)
 
-            def planned(left: int) -> LaunchPlan:
+            def plan_rest(left: int) -> LaunchPlan:
                 return self._plan(shape, incantation, gpus, kernels.run, left)
 
-            def launched(plan: LaunchPlan, launch_seed: int) -> Counted:
+            def launch_plan(plan: LaunchPlan, launch_seed: int) -> Counted:
                 sizes = buffer_bytes(shape, plan, incantation)
-                told = launch_bytes(test, shape, plan, incantation, launch_seed, binary.constants)
-                with self._home.entered():
+                parameters = launch_bytes(test, shape, plan, incantation, launch_seed, binary.constants)
+                with self._home.enter():
                     self._buffers.fit(sizes)
-                table, counters = launch(kernels, self._buffers, plan, told, sizes)
+                table, counters = launch(kernels, self._buffers, plan, parameters, sizes)
                 return decode(shape, plan.table_slots, table, counters)
 
-            given = measure(incantation, iterations, seed, Launcher(planned, launched, shape.kernels))
-        return replace(given, optcheck=binary.optcheck, optcheck_text=binary.optcheck_text)
+            observation = measure(incantation, iterations, seed, Launcher(plan_rest, launch_plan, shape.kernels))
+        return replace(observation, optcheck=binary.optcheck, optcheck_text=binary.optcheck_text)
 
     def close(self) -> None:
-        """Give back memory and contexts; the last thing a device is asked for."""
+        """Free memory and contexts; the device cannot be used afterwards."""
         with driver_errors(self._driver):
-            with self._home.entered():
+            with self._home.enter():
                 self._buffers.close()
             for gpu in self._gpus:
                 gpu.close()
 
     def _gpus_of(self, shape: Shape) -> list[Gpu]:
-        """The GPU of each kernel: those of the scope tree are numbered anew, the first is this one."""
+        """The GPU of each kernel: the first device of the scope tree is this GPU."""
         numbers = {device: number for number, device in enumerate(dict.fromkeys(shape.devices))}
         if len(numbers) > len(self._gpus):
             there = len(self._gpus)
-            found = "no other GPU shares memory with this one" if there == 1 else f"{there} GPUs share memory here"
-            raise Impossible(f"its threads are on {len(numbers)} devices, and {found}")
+            found = "no other GPU shares memory with this one" if there == 1 else f"only {there} GPUs share memory"
+            raise Impossible(f"its threads are on {len(numbers)} devices, but {found}")
         return [self._gpus[numbers[device]] for device in shape.devices]
 
     def _join(self, gpus: Sequence[Gpu]) -> None:
-        """Let the GPUs of a test reach the memory of the first, where all of it is."""
+        """Let the GPUs of a test access the memory of the first one, where all buffers are."""
         for gpu in gpus:
             if gpu.ordinal not in self._joined:
                 gpu.reach(self._home)
@@ -143,13 +143,13 @@ class CudaDevice:
 
     def _load(self, gpu: Gpu, binary: BuiltTest, name: str, cluster_groups: int) -> Kernel:
         assert binary.file is not None
-        with gpu.entered():
+        with gpu.enter():
             return gpu.kernel(self._binaries.cubin(binary), binary.file, name, cluster_groups)
 
     def _plan(
         self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], kernels: Sequence[Kernel], iterations: int
     ) -> LaunchPlan:
-        """A plan whose CTAs are all resident: how many are depends on their size, which depends on the plan."""
+        """A plan whose CTAs are all resident: how many fit depends on their size, which depends on the plan."""
         most_threads = self._most_threads(shape, incantation, gpus, kernels)
         size, shared = most_threads, 0
         while True:
@@ -165,7 +165,7 @@ class CudaDevice:
     def _most_threads(
         self, shape: Shape, incantation: Incantation, gpus: Sequence[Gpu], kernels: Sequence[Kernel]
     ) -> int:
-        """The threads of a CTA: as asked for, or fewer where an instance would not find its CTAs at the same time."""
+        """The threads of a CTA: as asked for, or fewer, so that all CTAs of an instance run at the same time."""
         smallest = shape.warps * WARP_SIZE
         size = min(*(kernel.most_threads for kernel in kernels), incantation.group_size or USUAL_GROUP)
         needed = _most_kernels(gpus) * shape.clusters * shape.ctas
@@ -186,12 +186,12 @@ class CudaDevice:
 
 
 def _most_kernels(gpus: Sequence[Gpu]) -> int:
-    """The kernels that share a GPU, at most."""
+    """The largest number of kernels on one GPU."""
     return max(gpus.count(gpu) for gpu in gpus)
 
 
 def _reachable(driver: ModuleType, ordinal: int) -> list[Gpu]:
-    """The GPU of that number, then every other one with which it shares memory both ways."""
+    """The GPU of that number, then every other GPU such that both can access the memory of the other."""
     first = Gpu(driver, ordinal)
     gpus = [first]
     for number in range(driver.Device.count()):

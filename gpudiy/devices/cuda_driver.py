@@ -13,7 +13,7 @@ from gpudiy.logs.record import Ending
 
 INSTALL_PYCUDA = "pip install 'gpudiy[cuda]'"
 
-# Words of the driver for states that no new launch cures; PyCUDA hands on the words and not the number.
+# Messages of the driver after which no launch can work; PyCUDA passes on the message and not the number.
 LOST = (
     "busy or unavailable",
     "no CUDA-capable device",
@@ -28,7 +28,7 @@ LOST = (
 
 
 class NoPyCuda(MissingTool):
-    """PyCUDA cannot be used; `command` says what would help."""
+    """PyCUDA cannot be used; `command` installs what is missing."""
 
     def __init__(self, message: str, command: str) -> None:
         super().__init__(message)
@@ -48,23 +48,23 @@ def load_driver() -> ModuleType:
     try:
         driver.init()
     except driver.Error as error:
-        raise NoPyCuda(f"NVIDIA's driver does not start: {error}", "nvidia-smi (tells what is wrong)") from None
+        raise NoPyCuda(f"NVIDIA's driver does not start: {error}", "nvidia-smi (says what is wrong)") from None
     return driver
 
 
 @contextmanager
 def driver_errors(driver: ModuleType) -> Iterator[None]:
-    """Errors of the driver become `DeviceError`s with the ending they mean."""
+    """Turn errors of the driver into `DeviceError`s with their ending."""
     try:
         yield
     except driver.MemoryError as error:
-        raise DeviceError(f"the memory of the device does not suffice: {error}", Ending.OUT_OF_MEMORY) from None
+        raise DeviceError(f"the device has not enough memory: {error}", Ending.OUT_OF_MEMORY) from None
     except driver.Error as error:
         raise DeviceError(str(error), ending_of(str(error))) from None
 
 
 def ending_of(message: str) -> Ending:
-    """How a run ended whose driver said this."""
+    """The ending of a run whose driver gave this message."""
     if any(words in message for words in LOST):
         return Ending.DEVICE_LOST
     if "launch timed out" in message:

@@ -1,6 +1,6 @@
-"""`Gpu`: one GPU, its context and what is loaded there. The context is current only inside `entered`.
+"""`Gpu`: one GPU, its context and its loaded modules. The context is current only inside `enter`.
 
-PyCUDA ends a process whose contexts are still entered when it exits, so nothing is left entered between two calls.
+PyCUDA aborts a process that exits while a context is current, so none stays current between two calls.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from gpudiy.devices.device import DeviceError
 from gpudiy.harness.module import CLUSTER_ARCHITECTURE, CLUSTERS
 from gpudiy.logs.record import Ending
 
-MOST_MODULES = 8  # that stay loaded
-FEWEST_GROUPS, RESERVED_BYTES = 16, 1024  # of an SM, and of a CTA, where the device does not tell
+MOST_MODULES = 8  # modules that stay loaded
+FEWEST_GROUPS, RESERVED_BYTES = 16, 1024  # of an SM, and of a CTA, where the device does not say
 KERNEL_VERSION = Path("/proc/driver/nvidia/version")
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel that is loaded on one GPU, and what it takes there."""
+    """A kernel that is loaded on one GPU, and the resources it needs there."""
 
     gpu: Gpu
     function: Any
@@ -64,7 +64,8 @@ class Gpu:
         return max(CLUSTERS) if self.number >= CLUSTER_ARCHITECTURE else 1
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def enter(self) -> Iterator[None]:
+        """Make the context current inside a `with` block."""
         if self._context is None:
             self._context = self.handle.make_context()
         else:
@@ -76,13 +77,13 @@ class Gpu:
 
     def reach(self, other: Gpu) -> None:
         """Let kernels of this GPU use memory of the other one."""
-        with other.entered():
+        with other.enter():
             pass
-        with self.entered():
+        with self.enter():
             self.driver.Context.enable_peer_access(other._context)
 
     def kernel(self, cubin: bytes, key: str, name: str, cluster_groups: int = 1) -> Kernel:
-        """The kernel of a cubin, loaded; `key` names the cubin. To be called inside `entered`."""
+        """The kernel of a cubin, loaded; `key` names the cubin. To be called inside `enter`."""
         if key not in self._modules:
             while len(self._modules) >= MOST_MODULES:
                 del self._modules[next(iter(self._modules))]
@@ -97,21 +98,21 @@ class Gpu:
         return Kernel(self, function, needs, function.get_attribute(attribute.MAX_THREADS_PER_BLOCK))
 
     def stream(self, number: int) -> Any:
-        """A stream of its own for each number. To be called inside `entered`."""
+        """The stream of a number. To be called inside `enter`."""
         while len(self._streams) <= number:
             self._streams.append(self.driver.Stream())
         return self._streams[number]
 
     def free_bytes(self) -> int:
-        """To be called inside `entered`."""
+        """The free memory of the GPU. To be called inside `enter`."""
         free, _ = self.driver.mem_get_info()
         return int(free)
 
     def close(self) -> None:
-        """Give everything back; allocations of others in this context must be freed before."""
+        """Free everything; other allocations in this context must be freed before."""
         if self._context is None:
             return
-        with self.entered():
+        with self.enter():
             self._modules.clear()
             self._streams.clear()
         self._context.detach()
@@ -124,7 +125,7 @@ class Gpu:
             if "no kernel image" not in str(error):
                 raise
             built = cubin_architecture(cubin)
-            message = f"the cubin is built for {built}, and {self.name} needs {self.architecture}"
+            message = f"the cubin was built for {built}, but {self.name} needs {self.architecture}"
             raise DeviceError(message, Ending.BUILD_FAILED) from None
 
     def _multiprocessor(self) -> Multiprocessor:
@@ -138,13 +139,13 @@ class Gpu:
         )
 
     def _attribute(self, name: str, otherwise: int = 0) -> int:
-        """What the device says; `otherwise` where PyCUDA was built with headers that do not know the attribute."""
+        """An attribute of the device; `otherwise` if PyCUDA was built with headers that do not have the attribute."""
         key = getattr(self.driver.device_attribute, name, None)
         return otherwise if key is None else int(self.handle.get_attribute(key))
 
 
 def cubin_architecture(cubin: bytes) -> str:
-    """The architecture a cubin is built for, as its ELF header says it: `sm_80`; empty if it is no cubin."""
+    """The architecture a cubin is built for, from its ELF header: `sm_80`; empty if it is not a cubin."""
     if len(cubin) < 64 or cubin[:4] != b"\x7fELF" or int.from_bytes(cubin[18:20], "little") != 190:
         return ""
     flags = int.from_bytes(cubin[48:52], "little")
@@ -152,7 +153,7 @@ def cubin_architecture(cubin: bytes) -> str:
 
 
 def driver_version(driver: ModuleType) -> str:
-    """The version of NVIDIA's driver, where the system tells it, and of CUDA it offers."""
+    """The version of NVIDIA's driver, where the system says it, and of the CUDA that it supports."""
     number = driver.get_driver_version()
     offered = f"CUDA {number // 1000}.{number % 1000 // 10}"
     try:

@@ -1,4 +1,4 @@
-"""Launches of a test on one or more GPUs: buffers, its kernels side by side, what they counted."""
+"""Launches of a test on one or more GPUs: its buffers, its kernels, and what they counted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Buffers:
         self._sizes: dict[str, int] = {}
 
     def fit(self, sizes: Mapping[str, int]) -> None:
-        """Make every buffer at least as large; what was in it is gone. To be called inside `entered`."""
+        """Make every buffer at least this large; its content is lost. To be called inside `enter`."""
         for name, size in sizes.items():
             if self._sizes.get(name, 0) < size:
                 self._free(name)
@@ -32,7 +32,7 @@ class Buffers:
         return self._allocations[name]
 
     def arguments(self) -> list[Any]:
-        """In the order in which every kernel takes them."""
+        """The buffers in the order of the parameters of every kernel."""
         return [self._allocations[buffer.name] for buffer in BUFFERS]
 
     def close(self) -> None:
@@ -56,25 +56,25 @@ class Kernels:
 
 
 def launch(
-    kernels: Kernels, buffers: Buffers, plan: LaunchPlan, told: bytes, sizes: Mapping[str, int]
+    kernels: Kernels, buffers: Buffers, plan: LaunchPlan, parameters: bytes, sizes: Mapping[str, int]
 ) -> tuple[bytes, bytes]:
-    """Run the instances of a plan once, each kernel on its GPU, as `told`; the bytes of the table and the counters."""
+    """Run the instances of a plan once, each kernel on its GPU; returns the bytes of the table and the counters."""
     home = kernels.reset.gpu
     driver = home.driver
     arguments = buffers.arguments()
-    with home.entered():
+    with home.enter():
         stream = home.stream(0)
-        driver.memcpy_htod_async(buffers["launch"], told, stream)
+        driver.memcpy_htod_async(buffers["launch"], parameters, stream)
         driver.memset_d32_async(buffers["scratchpad"], 0, sizes["scratchpad"] // 4, stream)
         _launch_helper(kernels.reset, plan, arguments, stream)
         if len(kernels.run) > 1:
             stream.synchronize()  # the other streams start when memory is ready
     others = _launch_run(kernels, plan, arguments)
     for gpu, other in others:
-        with gpu.entered():
+        with gpu.enter():
             other.synchronize()
     table, counters = bytearray(sizes["table"]), bytearray(sizes["counters"])
-    with home.entered():
+    with home.enter():
         _launch_helper(kernels.reduce, plan, arguments, stream)
         driver.memcpy_dtoh_async(table, buffers["table"], stream)
         driver.memcpy_dtoh_async(counters, buffers["counters"], stream)
@@ -83,18 +83,18 @@ def launch(
 
 
 def _launch_run(kernels: Kernels, plan: LaunchPlan, arguments: Sequence[Any]) -> list[tuple[Gpu, Any]]:
-    """Start every kernel, on a stream of its own; the streams of all but the first, on which the home goes on."""
+    """Start every kernel on its own stream; returns the streams of all but the first."""
     import numpy
 
     others = []
     for kernel_number, (kernel, number) in enumerate(zip(kernels.run, kernels.numbers, strict=True)):
-        with kernel.gpu.entered():
+        with kernel.gpu.enter():
             stream = kernel.gpu.stream(kernel_number)
             kernel.function(
                 *arguments,
                 numpy.uint32(kernel_number),
                 numpy.uint32(number),
-                numpy.uint64(0),  # no place for the specification: it is there to be checked, not to be run
+                numpy.uint64(0),  # no address for the specification: optcheck reads its code, a launch does not run it
                 grid=(plan.groups, 1, 1),
                 block=(plan.group_size, 1, 1),
                 shared=plan.shared_bytes,
@@ -106,7 +106,7 @@ def _launch_run(kernels: Kernels, plan: LaunchPlan, arguments: Sequence[Any]) ->
 
 
 def _launch_helper(kernel: Kernel, plan: LaunchPlan, arguments: Sequence[Any], stream: Any) -> None:
-    """`reset` and `reduce` do their work with any grid; no larger than what is resident, it is quickest."""
+    """Launch `reset` or `reduce`. Any grid works; it is fastest when all its CTAs are resident."""
     import numpy
 
     shared = helper_shared_bytes()

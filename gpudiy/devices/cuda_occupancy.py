@@ -1,8 +1,8 @@
-"""How many CTAs of a kernel are resident on a GPU at once, from what the device and the kernel say of themselves.
+"""How many CTAs of a kernel are resident on a GPU at once, computed from the attributes of device and kernel.
 
-A CTA that waits for one that is not resident waits in vain, so a launch never has more CTAs than this. PyCUDA does not
-pass on the driver's own answer; the rules are those of the occupancy tables of the CUDA Programming Guide, and round
-against the caller where generations differ.
+A CTA that waits for one that is not resident waits for ever, so a launch never has more CTAs than this. PyCUDA does not
+offer the driver's own answer; the rules are those of the occupancy tables of the CUDA Programming Guide. Where chips
+differ, the smallest number is taken.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 WARP_SIZE = 32
-REGISTER_UNIT = 256  # registers are handed out to a warp in multiples of this
+REGISTER_UNIT = 256  # a warp gets registers in multiples of this
 SCHEDULERS = 4  # of an SM; each has its part of the registers
-SHARED_UNIT = 256  # bytes; newer chips hand out shared memory in smaller units
+SHARED_UNIT = 256  # bytes; newer chips allocate shared memory in smaller units
 PROCESSING_CLUSTER = 16  # SMs that the smallest GPC of chips with clusters has
 
 
@@ -30,7 +30,7 @@ class Multiprocessor:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a kernel takes: registers of a thread, shared memory of a CTA, CTAs of a cluster."""
+    """What a kernel needs: registers of a thread, shared memory of a CTA, CTAs of a cluster."""
 
     registers: int
     shared_bytes: int
@@ -60,7 +60,7 @@ def groups_of_one(sm: Multiprocessor, needs: Needs, group_size: int, dynamic_byt
 
 
 def _clusters(sms: int, on_one: int, size: int) -> int:
-    """A cluster lies in one GPC; how many SMs each has is not told, so parts of a GPC are left idle."""
+    """The clusters that are resident. A cluster lies in one GPC, whose size is unknown: the smallest is assumed."""
     if sms < PROCESSING_CLUSTER:
         return sms * on_one // size
     return sms // PROCESSING_CLUSTER * (PROCESSING_CLUSTER * on_one // size)

@@ -1,4 +1,4 @@
-"""`Device`: the one interface of everything that runs tests, and `Observation`: what it gives."""
+"""`Device`: the interface of everything that runs tests, and `Observation`: what a run returns."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from gpudiy.logs.record import Ending, Liveness
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """What a device says of itself."""
+    """The description of a device, as records keep it."""
 
-    device: str  # the name it is asked for by: `cuda:0`, `opencl:0`, `sim:kepler`
+    device: str  # its name: `cuda:0`, `opencl:0`, `sim:kepler`
     chip: str
     architecture: str = ""
     driver: str = ""
@@ -36,7 +36,7 @@ class Observation:
     seconds: float
     optcheck: str = ""
     optcheck_text: str = ""
-    incantation: Incantation | None = None  # as it was really used, where the device chose or changed something
+    incantation: Incantation | None = None  # as it was used, where the device chose or changed a field
 
     @property
     def iterations(self) -> int:
@@ -44,7 +44,7 @@ class Observation:
 
 
 class DeviceError(DeviceFailure):
-    """The device failed at a test; `ending` of the record says how, the message says why."""
+    """The device failed at a test; `ending` goes into the record, the message says why."""
 
     def __init__(self, message: str, ending: Ending = Ending.CRASHED) -> None:
         super().__init__(message)
@@ -52,22 +52,22 @@ class DeviceError(DeviceFailure):
 
 
 class Device(Protocol):
-    """A device is opened in the process that uses it and never leaves it.
+    """What runs tests, in the process that opened it.
 
-    A device whose driver puts work off until the first launch may also have `warm_up(test)`, which has it done without
-    running anything of the test, and `close()`. One that loads binaries may have `use_built(folder)`, which has it run
-    those that `gpudiy build` left, and no others; it gives the `Chip` again, or raises `InputError`.
+    A device may also have `close()`; `warm_up(test)`, which does the work that a driver would do at the first launch;
+    and `use_built(folder)`: from then on it runs the binaries that `gpudiy build` wrote there, and no others. That
+    returns the `Chip` again, or raises `InputError`.
     """
 
     @property
     def chip(self) -> Chip: ...
 
     def obstacle(self, test: Test) -> str | None:
-        """Why this device cannot run the test as it is meant, if it cannot."""
+        """Why this device cannot run the test without changing its meaning; None if it can."""
         ...
 
     def prepare(self, tests: Sequence[Test]) -> None:
-        """Build what running the tests needs, all at once, since that is cheaper."""
+        """Build what the tests need, all at once, since that is faster."""
         ...
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:

@@ -1,4 +1,4 @@
-"""A run as launches: plan, launch and count until enough iterations are done, and believe no launch that miscounts."""
+"""A run as launches: plan, launch and count until enough iterations are done. A launch that miscounts is a failure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SLOTS = 1 << 16  # of the table of outcomes
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """How a device plans a launch of so many iterations, and how it does one with a seed."""
+    """How a device plans a launch of about so many iterations, and how it launches a plan with a seed."""
 
     plan: Callable[[int], LaunchPlan]
     launch: Callable[[LaunchPlan, int], Counted]
@@ -28,30 +28,30 @@ class Launcher:
 
 
 def measure(incantation: Incantation, iterations: int, seed: int, launcher: Launcher) -> Observation:
-    """Run no fewer than the iterations; the same seed gives the same launches."""
+    """Run at least so many iterations; the same seed gives the same launches."""
     start = time.perf_counter()
     dice = random.Random(seed)
     outcomes: Counter[Outcome] = Counter()
     liveness = Liveness()
     done, slots = 0, 0
-    used: Incantation | None = None  # of the first launch: the last one may be a small rest
+    used: Incantation | None = None  # in the first launch: the last one may be smaller
     while done < iterations:
         try:
             plan = launcher.plan(iterations - done)
         except Impossible as reason:
             raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
         plan = replace(plan, table_slots=max(plan.table_slots, slots))
-        plan, counted = _counted(launcher, plan, dice.getrandbits(32))
+        plan, counted = _launch_and_count(launcher, plan, dice.getrandbits(32))
         slots = plan.table_slots
-        used = used or _used(incantation, plan)
+        used = used or _describe_use(incantation, plan)
         outcomes.update(counted.outcomes)
-        liveness = _added(liveness, counted)
+        liveness = _add_counts(liveness, counted)
         done += plan.instances
     return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
 
 
-def _counted(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[LaunchPlan, Counted]:
-    """What a launch gave, with a table that is large enough for all its outcomes."""
+def _launch_and_count(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[LaunchPlan, Counted]:
+    """Launch a plan, with a table that is large enough for all outcomes; returns the changed plan and the counts."""
     counted = launcher.launch(plan, seed)
     while counted.overflow:
         if plan.table_slots >= MOST_SLOTS:
@@ -60,14 +60,14 @@ def _counted(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[LaunchPla
         counted = launcher.launch(plan, seed)
     threads = plan.testing_groups * plan.group_size * launcher.kernels
     if counted.finished_threads != threads:
-        raise DeviceError(f"{counted.finished_threads:,} of {threads:,} threads came to their end")
+        raise DeviceError(f"{counted.finished_threads:,} of {threads:,} threads finished")
     total = sum(counted.outcomes.values())
     if total != plan.instances:
         raise DeviceError(f"{plan.instances:,} instances gave {total:,} outcomes")
     return plan, counted
 
 
-def _added(liveness: Liveness, counted: Counted) -> Liveness:
+def _add_counts(liveness: Liveness, counted: Counted) -> Liveness:
     return Liveness(
         liveness.meetings + counted.meetings,
         liveness.timeouts + counted.timeouts,
@@ -76,8 +76,8 @@ def _added(liveness: Liveness, counted: Counted) -> Liveness:
     )
 
 
-def _used(incantation: Incantation, plan: LaunchPlan) -> Incantation:
-    """The incantation with what was left to the device filled in; stress that nobody can do is off."""
+def _describe_use(incantation: Incantation, plan: LaunchPlan) -> Incantation:
+    """The incantation as it was used: with what the device chose; stress is off if no thread could stress."""
     stress_groups = plan.groups - plan.testing_groups
     stressing = stress_groups and incantation.stress_percent and incantation.stress_iterations
     stressing_before = incantation.pre_stress_percent and incantation.pre_stress_iterations

@@ -21,7 +21,7 @@ from gpudiy.logs.record import Ending
 
 __all__ = ["OpenClDevice", "list_devices", "open_device"]
 
-LEAST_BUFFER = 8  # bytes: OpenCL has no empty ones
+LEAST_BUFFER = 8  # bytes: OpenCL has no empty buffers
 
 
 def open_device(rest: str) -> OpenClDevice:
@@ -30,7 +30,7 @@ def open_device(rest: str) -> OpenClDevice:
 
 
 class OpenClDevice:
-    """One OpenCL device with a queue of its own; the kernels of a batch are one program."""
+    """One OpenCL device with one queue; all tests of a batch are one program."""
 
     def __init__(self, number: int, device: Any) -> None:
         import pyopencl
@@ -53,14 +53,16 @@ class OpenClDevice:
 
     def obstacle(self, test: Test) -> str | None:
         try:
-            plan_launch(self._play(test).shape, Incantation(), self._limits)
+            plan_launch(self._render(test).shape, Incantation(), self._limits)
         except (NotRunnable, Impossible) as reason:
             return str(reason)
         return None
 
     def prepare(self, tests: Sequence[Test]) -> None:
-        """Build one program of all tests; a test that is built already, or twice among them, is built once."""
-        missing = {function_name(test): self._play(test) for test in tests if function_name(test) not in self._kernels}
+        """Build one program of all tests; no test is built twice."""
+        missing = {
+            function_name(test): self._render(test) for test in tests if function_name(test) not in self._kernels
+        }
         if not missing:
             return
         source = module_source(list(missing.values()), Dialect.OPENCL)
@@ -71,22 +73,22 @@ class OpenClDevice:
                 self._kernels[name] = reset, self._cl.Kernel(program, test.kernel), reduce
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        name, shape = function_name(test), self._play(test).shape
+        name, shape = function_name(test), self._render(test).shape
         self.prepare([test])
 
-        def planned(left: int) -> LaunchPlan:
+        def plan_rest(left: int) -> LaunchPlan:
             plan = self._plan(shape, incantation, left)
             return replace(plan, table_slots=max(plan.table_slots, self._slots.get(name, 0)))
 
-        def launched(plan: LaunchPlan, seed: int) -> Counted:
+        def launch_plan(plan: LaunchPlan, seed: int) -> Counted:
             self._slots[name] = plan.table_slots
             return self._launch(test, shape, plan, incantation, seed)
 
-        return measure(incantation, iterations, seed, Launcher(planned, launched))
+        return measure(incantation, iterations, seed, Launcher(plan_rest, launch_plan))
 
     def warm_up(self, test: Test) -> None:
-        """Launch a run of no rounds: some drivers compile a kernel when it is first launched."""
-        shape = self._play(test).shape
+        """Launch no rounds: some drivers compile a kernel at its first launch."""
+        shape = self._render(test).shape
         self.prepare([test])
         self._launch(test, shape, replace(self._plan(shape, Incantation(), 1), rounds=0), Incantation(), 0)
 
@@ -96,7 +98,7 @@ class OpenClDevice:
         self._buffers.clear()
 
     def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> LaunchPlan:
-        """A launch of as many iterations as are left; of more only where that many instances run side by side."""
+        """A launch of at most so many iterations; of more only if more instances run at the same time."""
         plan = plan_launch(shape, incantation, self._limits, iterations)
         rest = iterations % (plan.batch * plan.instance_groups)
         if plan.instances > iterations > rest:
@@ -112,14 +114,14 @@ class OpenClDevice:
 
         cl, queue = self._cl, self._queue
         reset, kernel, reduce = self._kernels[function_name(test)]
-        told = launch_bytes(test, shape, plan, incantation, seed)
+        parameters = launch_bytes(test, shape, plan, incantation, seed)
         with self._failures():
             sizes = buffer_bytes(shape, plan, incantation)
             buffers = [self._buffer(entry.name, sizes[entry.name]) for entry in BUFFERS]
-            given = dict(zip((entry.name for entry in BUFFERS), buffers, strict=True))
+            named = dict(zip((entry.name for entry in BUFFERS), buffers, strict=True))
             table = numpy.empty(sizes["table"], numpy.uint8)
             counters = numpy.empty(sizes["counters"], numpy.uint8)
-            cl.enqueue_copy(queue, given["launch"], numpy.frombuffer(told, numpy.uint8), is_blocking=False)
+            cl.enqueue_copy(queue, named["launch"], numpy.frombuffer(parameters, numpy.uint8), is_blocking=False)
             helper = cl.LocalMemory(helper_shared_bytes())
             kernel_number = numpy.uint32(0)
             helpers = (plan.helper_groups * plan.helper_size,), (plan.helper_size,)
@@ -127,12 +129,12 @@ class OpenClDevice:
             shared = cl.LocalMemory(max(8, plan.shared_bytes))
             kernel(queue, (plan.groups * plan.group_size,), (plan.group_size,), *buffers, kernel_number, shared)
             reduce(queue, *helpers, *buffers, kernel_number, helper)
-            cl.enqueue_copy(queue, table, given["table"], is_blocking=False)
-            cl.enqueue_copy(queue, counters, given["counters"], is_blocking=True)
+            cl.enqueue_copy(queue, table, named["table"], is_blocking=False)
+            cl.enqueue_copy(queue, counters, named["counters"], is_blocking=True)
         return decode(shape, plan.table_slots, table.tobytes(), counters.tobytes())
 
-    def _play(self, test: Test) -> RenderedTest:
-        """The code of a test, made once; raises `NotRunnable`."""
+    def _render(self, test: Test) -> RenderedTest:
+        """The code of a test, rendered once; raises `NotRunnable`."""
         name = function_name(test)
         if name not in self._rendered:
             self._rendered[name] = render_test(test, Dialect.OPENCL)
@@ -154,14 +156,14 @@ class OpenClDevice:
 
     @contextmanager
     def _failures(self) -> Iterator[None]:
-        """Errors of OpenCL as errors of the device, with the ending they mean."""
+        """Turn errors of OpenCL into `DeviceError`s with their ending."""
         cl = self._cl
         try:
             yield
         except cl.MemoryError as error:
-            raise DeviceError(_said(error), Ending.OUT_OF_MEMORY) from None
+            raise DeviceError(_first_error(error), Ending.OUT_OF_MEMORY) from None
         except cl.Error as error:
-            raise DeviceError(_said(error), _ending(cl, error)) from None
+            raise DeviceError(_first_error(error), _ending(cl, error)) from None
 
 
 def _ending(cl: Any, error: Any) -> Ending:
@@ -176,8 +178,8 @@ def _ending(cl: Any, error: Any) -> Ending:
     return Ending.CRASHED
 
 
-def _said(error: Exception) -> str:
-    """The first line that says something; the whole log of a compiler is too long for a record."""
+def _first_error(error: Exception) -> str:
+    """The first error of a message, or its first line; the whole log of a compiler is too long for a record."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     wrong = [line for line in lines if "error:" in line]
     return (wrong or lines or [type(error).__name__])[0]

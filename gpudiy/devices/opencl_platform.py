@@ -1,6 +1,6 @@
 """OpenCL devices by name: `opencl` is the first, `opencl:N` the one of a number, `opencl:NAME` the one of a name.
 
-GPUs are numbered before CPUs. Without a GPU there is PoCL, OpenCL on the CPU, which needs no driver and no root.
+GPUs are numbered before CPUs. Without a GPU, PoCL runs OpenCL on the CPU; it needs no driver and no root.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from gpudiy.logs.record import Ending
 KIND = "opencl"
 INSTALL = "pip install 'gpudiy[opencl]'"
 LEAST_VERSION = (2, 0)  # the first with scoped atomics
-MEMORY_SHARE = 4  # a harness takes this part of the memory of a device at most
+MEMORY_SHARE = 4  # a harness takes at most this part of the memory of a device: one in 4
 MOST_MEMORY = 256 << 20  # bytes
 
 
 def find_devices() -> list[Any]:
     """The devices of all platforms that can run a harness, GPUs first; raises `ImportError` without PyOpenCL."""
-    os.environ.setdefault("POCL_AFFINITY", "1")  # two groups on one core never overlap: bind each to its own
+    os.environ.setdefault("POCL_AFFINITY", "1")  # two groups on one core never overlap: bind each group to a core
     import pyopencl
 
     try:
@@ -36,7 +36,7 @@ def find_devices() -> list[Any]:
         except pyopencl.Error:
             continue  # a platform without devices, or whose driver is broken
     usable = [device for device in found if device.available and version_of(device) >= LEAST_VERSION]
-    return sorted(usable, key=_in_sequence)
+    return sorted(usable, key=_runs_in_sequence)
 
 
 def choose(rest: str) -> tuple[int, Any]:
@@ -47,7 +47,7 @@ def choose(rest: str) -> tuple[int, Any]:
         raise DeviceError(f"PyOpenCL is not installed; to get it: {INSTALL}", Ending.DEVICE_LOST) from None
     if not devices:
         raise DeviceError(f"there is no OpenCL device; PoCL is one on the CPU: {INSTALL}", Ending.DEVICE_LOST)
-    number = int(rest[:9]) if rest.isdecimal() else _named(rest, devices)
+    number = int(rest[:9]) if rest.isdecimal() else _find_by_name(rest, devices)
     if number is None or number >= len(devices):
         there = ", ".join(f"{KIND}:{place} ({device.name.strip()})" for place, device in enumerate(devices))
         raise UnknownDevice(f"there is no device '{KIND}:{rest}'", hint=f"there are {there}")
@@ -55,17 +55,18 @@ def choose(rest: str) -> tuple[int, Any]:
 
 
 def list_devices() -> list[Listing]:
-    """What is there, and what is missing when nothing is."""
+    """The OpenCL devices of this machine; if there are none, what is missing."""
     try:
         devices = find_devices()
     except ImportError:
         return [Listing(KIND, "missing: PyOpenCL is not installed; with PoCL it also runs on the CPU", INSTALL)]
     if not devices:
         return [Listing(KIND, "missing: there is no OpenCL driver; PoCL runs on the CPU", INSTALL)]
-    return [Listing(f"{KIND}:{number}", _described(device)) for number, device in enumerate(devices)]
+    return [Listing(f"{KIND}:{number}", _describe_device(device)) for number, device in enumerate(devices)]
 
 
 def chip_of(number: int, device: Any) -> Chip:
+    """The description of OpenCL device `number`."""
     limits = limits_of(device)
     return Chip(
         device=f"{KIND}:{number}",
@@ -79,8 +80,8 @@ def chip_of(number: int, device: Any) -> Chip:
 
 
 def limits_of(device: Any) -> DeviceLimits:
-    """One group a compute unit is sure to run at the same time as the others; on a CPU its threads run in sequence."""
-    in_sequence = _in_sequence(device)
+    """The limits of a device: one group per compute unit runs at once; on a CPU threads run in sequence."""
+    in_sequence = _runs_in_sequence(device)
     return DeviceLimits(
         groups=device.max_compute_units,
         group_size=device.max_work_group_size,
@@ -91,28 +92,28 @@ def limits_of(device: Any) -> DeviceLimits:
     )
 
 
-def _described(device: Any) -> str:
+def _describe_device(device: Any) -> str:
     limits = limits_of(device)
     threads = "their threads in sequence" if limits.in_sequence else f"of up to {limits.group_size:,} threads"
     return f"{device.name.strip()}, {device.platform.name.strip()}; {limits.groups} groups at once, {threads}"
 
 
-def _named(name: str, devices: list[Any]) -> int | None:
-    """The first device whose name, or that of its platform, contains the words; without words the first."""
+def _find_by_name(name: str, devices: list[Any]) -> int | None:
+    """The first device whose name, or that of its platform, contains the text; the first device for an empty text."""
     for number, device in enumerate(devices):
         if name.lower() in f"{device.name} {device.platform.name}".lower():
             return number
     return None
 
 
-def _in_sequence(device: Any) -> bool:
+def _runs_in_sequence(device: Any) -> bool:
     import pyopencl
 
     return bool(device.type & pyopencl.device_type.CPU)
 
 
 def version_of(device: Any) -> tuple[int, int]:
-    """Of `OpenCL 3.0 PoCL`, 3 and 0. The version of the language is no guide: 3.0 calls its language 1.2."""
+    """Of `OpenCL 3.0 PoCL`, 3 and 0. The version of the language does not help: 3.0 calls its language 1.2."""
     try:
         major, minor = device.version.split()[1].split(".")[:2]
         return int(major), int(minor)

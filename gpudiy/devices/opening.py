@@ -1,4 +1,4 @@
-"""Devices by name: `cuda:N`, `opencl`, `opencl:N`, `opencl:NAME`, `sim:PROFILE`; what is there and what is missing."""
+"""Devices by name: `cuda:N`, `opencl`, `opencl:N`, `opencl:NAME`, `sim:PROFILE`; which there are, what is missing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST_SHOWN = 12  # names in a message
 
 
 class UnknownDevice(InputError):
-    """No device goes by this name; the message says which do."""
+    """There is no device of this name; the message says which there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Listing:
 
 
 class DeviceKind(Protocol):
-    """What the module of a kind of device offers; neither function needs a driver to be there."""
+    """The functions of the module of a kind of device; neither needs a driver."""
 
     def list_devices(self) -> list[Listing]: ...
 
@@ -65,14 +65,14 @@ def list_device_names(device: str | Iterable[str]) -> list[str]:
 
 
 def check_kind(name: str) -> None:
-    """Raise `UnknownDevice` for a name of no kind of device, without looking for the device itself."""
+    """Raise `UnknownDevice` for an unknown kind of device, without looking for the device itself."""
     kind = name.partition(":")[0]
     if kind not in kinds():
-        raise UnknownDevice(f"there is no device {name!r}", hint=_near(name) or f"there are {shown_names()}")
+        raise UnknownDevice(f"there is no device {name!r}", hint=_near(name) or f"there are {format_device_names()}")
 
 
 def _near(name: str) -> str | None:
-    """A device or kind that was meant: misspelt, or without the word before its colon."""
+    """A hint for a name that is misspelt, or that lacks the kind before the colon."""
     whole = {listing.name.partition(":")[2]: listing.name for listing in list_devices() if listing.there}
     if name in whole and name:
         return f"did you mean {whole[name]!r}?"
@@ -80,15 +80,17 @@ def _near(name: str) -> str | None:
 
 
 def kinds() -> list[str]:
+    """The kinds of devices whose modules are installed."""
     return [kind for kind, module in KINDS.items() if find_spec(module) is not None]
 
 
 def list_devices() -> list[Listing]:
-    """Everything that can be opened here, and what is missing, kind by kind."""
+    """All devices of this machine, and what is missing, kind by kind."""
     return [listing for kind in kinds() for listing in _kind(kind).list_devices()]
 
 
-def shown_names() -> str:
+def format_device_names() -> str:
+    """The names of the devices of this machine, for a message."""
     names = [listing.name for listing in list_devices() if listing.there]
     more = f" and {len(names) - MOST_SHOWN:,} more" if len(names) > MOST_SHOWN else ""
     return (", ".join(names[:MOST_SHOWN]) or "none") + more

@@ -1,8 +1,8 @@
-"""`Runner`: runs tests on a device, one record each, whatever the device does.
+"""`Runner`: runs tests on a device, with one record per test, whatever the device does.
 
-The iterations of a test are done in chunks of sizes that do not depend on chance, so that a run can stop early, tell
-how far it is and still give the same result for the same seed. A failure ends its test and is recorded; the device is
-opened again in a new process and the next test runs.
+The iterations of a test are run in chunks whose sizes do not depend on chance. So a run can stop early and report its
+progress, and the same seed still gives the same result. A failure ends its test and is recorded; then the device is
+opened again in a new process, and the next test runs.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gpudiy.logs.record import Ending, Record
 
 BATCH = 32  # tests that are built together
 FIRST_CHUNK, LARGEST_CHUNK, GROWTH = 1 << 14, 1 << 20, 4  # iterations
-SLOW_CHUNK = 8.0  # seconds: chunks that take so long do not grow, except where a seed promises the same outcomes
-SILENCE = 120.0  # seconds without an answer that make a hang, where no limit is given
+SLOW_CHUNK = 8.0  # seconds: after so slow a chunk the next is not larger, except on a simulated device
+SILENCE = 120.0  # seconds without an answer that count as a hang, if there is no limit
 SIMULATED_SILENCE = 3600.0  # the same for a simulated device, which may be slow but does not hang
 BUILD_LIMIT = 300.0  # seconds in which a batch is built
-GRACE = 0.5  # of the time limit: how much longer a chunk may take that was expected to be in time
-MOST_PROBES = 3  # times in a row that a device fails to open before it is given up
+GRACE = 0.5  # part of the time limit by which the last chunk may exceed it
+MOST_PROBES = 3  # failures to open a device in a row, after which it is given up
 
-HARMLESS = (Ending.BUILD_FAILED, Ending.REFUSED, Ending.NOT_RUNNABLE)  # the device has not even begun
+HARMLESS = (Ending.BUILD_FAILED, Ending.REFUSED, Ending.NOT_RUNNABLE)  # endings after which the device still works
 
 Teller = Callable[[Test, int, int], None]  # a test, its iterations done, its sightings
 
@@ -64,7 +64,7 @@ class UnwatchedRun:
 class Runner:
     """A device and the process it lives in. Use it in a `with` block, or `close` it.
 
-    `built` is a folder that `gpudiy build` left: a device that loads binaries runs these, and no others.
+    `built` is a folder that `gpudiy build` wrote: a device that loads binaries runs these, and no others.
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class Runner:
 
     @property
     def chip(self) -> Chip:
-        """What the device said of itself when it was last opened."""
+        """The description of the device when it was last opened."""
         return self._chip
 
     def open(self) -> Chip:
-        """The device, opened; raises `WorkerFailure` when it does not open.
+        """Open the device; raises `WorkerFailure` if that fails.
 
-        Raises `InputError` when there is no such device, or it cannot run what was built.
+        Raises `InputError` if there is no such device, or if it cannot run what was built.
         """
         if not self._worker.alive:
             self._prepared.clear()
@@ -122,7 +122,7 @@ class Runner:
         self._worker.close()
 
     def run(self, tests: Sequence[Test], settings: RunSettings) -> Iterator[Record]:
-        """A record of each test, in order. An interrupt keeps what the test in flight has counted so far."""
+        """One record per test, in order. After an interrupt the running test gets a record of what it has counted."""
         for start in range(0, len(tests), BATCH):
             batch = tests[start : start + BATCH]
             for position, test in enumerate(batch):
@@ -156,7 +156,7 @@ class Runner:
         return tally.record(self._chip, settings, ending, reason), None
 
     def _reopen(self) -> None:
-        """Open the device again after a failure; one that stays away is given up."""
+        """Open the device again after a failure; give it up after several failures in a row."""
         if self._failed_probes >= MOST_PROBES:
             raise WorkerFailure(Ending.DEVICE_LOST, f"the device did not come back in {MOST_PROBES} attempts")
         try:
@@ -167,7 +167,7 @@ class Runner:
         self._failed_probes = 0
 
     def _prepare(self, test: Test, batch: Sequence[Test]) -> None:
-        """Build all tests of the batch at once; if that fails, each alone, since one of them is to blame."""
+        """Build all tests of the batch at once; if that fails, build each alone, since one of them is the cause."""
         if content_hash(test) in self._prepared:
             return
         together = [one for one in batch if content_hash(one) not in self._suspects]
@@ -189,7 +189,7 @@ class Runner:
         self._prepared.update(map(content_hash, tests))
 
     def _measure(self, tally: RunTally, settings: RunSettings) -> str:
-        """Run chunk after chunk; why it stopped early, if it did."""
+        """Run all chunks; returns why the run stopped early, or an empty text."""
         start = time.monotonic()
         number, size, each = 0, FIRST_CHUNK, 0.0  # `each`: seconds that an iteration of the last chunk took
         meaning = content_hash(tally.test)
@@ -203,14 +203,14 @@ class Runner:
             asked = min(size, settings.iterations - tally.iterations)
             seed = derived_seed(settings.seed, meaning, number)
             patience = _patience(settings, elapsed, self._chip.simulated)
-            given = self._worker.ask("run", tally.test, incantation, asked, seed, limit=patience)
-            problem = tally.add(given, asked)
+            observation = self._worker.ask("run", tally.test, incantation, asked, seed, limit=patience)
+            problem = tally.add(observation, asked)
             if problem:
                 raise WorkerFailure(Ending.CRASHED, problem)
             sightings = tally.sightings()
             if self._teller is not None:
                 self._teller(tally.test, tally.iterations, sightings)
-            reason = settings.until.satisfied(sightings, tally.iterations)
+            reason = settings.until.find_reason(sightings, tally.iterations)
             if reason and tally.iterations < settings.iterations:
                 return reason
             took = time.monotonic() - start - elapsed
@@ -222,7 +222,7 @@ class Runner:
 
 
 def _in_time(size: int, each: float, left: float) -> int:
-    """The size of a chunk that is likely done in the time that is left, or 0."""
+    """The size of a chunk that probably ends in the time left, or 0."""
     while size * each > left and size > FIRST_CHUNK:
         size //= GROWTH
     return 0 if size * each > left else size

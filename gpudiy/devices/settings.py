@@ -1,4 +1,4 @@
-"""`RunSettings`: what is asked of a run, whatever the device; and the seeds that follow from it."""
+"""`RunSettings`: the parameters of a run on any device; and the seeds that follow from them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gpudiy.devices.stop_rule import NEVER, StopRule, parse_stop_rule
 from gpudiy.errors import UsageError
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
 
-ITERATIONS = 100_000  # of each test, where nobody says otherwise
+ITERATIONS = 100_000  # of each test, by default
 SEED_BITS = 63
 
 
@@ -39,7 +39,7 @@ def make_settings(
     until: str | None = None,
     limit: float | None = None,
 ) -> RunSettings:
-    """Settings from the words of a person; without a seed they get a new one."""
+    """Settings from texts, as on the command line; without a seed a new one is drawn."""
     return RunSettings(
         iterations=iterations,
         seed=secrets.randbits(32) if seed is None else seed,
@@ -50,6 +50,6 @@ def make_settings(
 
 
 def derived_seed(seed: int, content_hash: str, chunk: int) -> int:
-    """The seed of one chunk of a test: it depends on what the test means, not on its name, its place or the device."""
+    """The seed of a chunk; it depends on the meaning of the test, not on its name, its order or the device."""
     digest = hashlib.sha256(f"{seed}:{content_hash}:{chunk}".encode()).digest()
     return int.from_bytes(digest[:8], "big") >> (64 - SEED_BITS)

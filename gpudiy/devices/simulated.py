@@ -1,4 +1,4 @@
-"""`sim:PROFILE`: a simulated GPU for teaching, demonstrations and tests; all it gives says that it is simulated."""
+"""`sim:PROFILE`: a simulated GPU for teaching, demonstrations and tests; its records say that they are simulated."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHUNK = 1 << 14  # instances drawn at once; a run is the beginning of an endless series of chunks
-PATIENCE = 16  # chunks in a row in which no instance ended, before a test is given up
-PART = 1024  # instances that are looked at at once, at the least
+CHUNK = 1 << 14  # instances drawn at once; a longer run begins with the same chunks
+PATIENCE = 16  # chunks in a row without an instance that ended, after which a test is given up
+PART = 1024  # the least number of instances that are counted at once
 PREFIX = "sim:"
 
 
 def list_devices() -> list[Listing]:
+    """All profiles: none needs hardware."""
     return [
         Listing(f"{PREFIX}{profile.name}", f"{profile.chip}; what it shows is allowed by {profile.model}")
         for profile in PROFILES.values()
@@ -56,7 +57,7 @@ class SimulatedDevice:
         self.profile = profile
 
     @staticmethod
-    def named(name: str) -> SimulatedDevice:
+    def from_name(name: str) -> SimulatedDevice:
         """The device of a name like `sim:kepler`; raises `UnknownProfile`."""
         return SimulatedDevice(find_profile(name.removeprefix(PREFIX)))
 
@@ -72,7 +73,7 @@ class SimulatedDevice:
         """There is nothing to build."""
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        """Exactly so many iterations; instances in which a loop did not end are drawn anew and never counted."""
+        """Run exactly so many iterations; an instance in which a loop did not end is replaced by another."""
         started = time.perf_counter()
         obstacle = self.obstacle(test)
         if obstacle is not None:
@@ -97,11 +98,12 @@ def make_timetable(program: SimulatedProgram, profile: Profile) -> Timetable:
 
 
 def make_machine(table: Timetable, profile: Profile) -> Replay:
+    """The memory that replays instances on this chip."""
     return ManyViews(table) if profile.family is MemoryFamily.MANY_VIEWS else SingleMemory(table)
 
 
 class SimulatedRun:
-    """A run under way: chunks are drawn one after the other, and their outcomes counted."""
+    """A run: chunks are drawn one after the other, and their outcomes counted."""
 
     def __init__(self, test: Test, profile: Profile, incantation: Incantation, seed: int) -> None:
         table = make_timetable(SimulatedProgram(test), profile)
@@ -124,21 +126,25 @@ class SimulatedRun:
             before, place = done, 0
             while place < CHUNK and done < iterations:
                 part = slice(place, min(CHUNK, place + max(PART, iterations - done)))
-                done += self._take(chunk, codes, part, iterations - done, found)
+                done += self._count_part(chunk, codes, part, iterations - done, found)
                 place = part.stop
             barren = 0 if done > before else barren + 1
             if barren == PATIENCE:
-                raise NeverEnds(f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for what never happens")
+                raise NeverEnds(
+                    f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for something that never happens"
+                )
         return found
 
-    def _take(self, chunk: Chunk, codes: NDArray[np.int64], part: slice, most: int, found: dict[Outcome, int]) -> int:
+    def _count_part(
+        self, chunk: Chunk, codes: NDArray[np.int64], part: slice, most: int, found: dict[Outcome, int]
+    ) -> int:
         """Count the first instances of a part that ended, up to a number; returns how many these are."""
         import numpy as np
 
         counts = self.counter.count([time[part] for time in chunk.times], codes[part])
         given_up = [code for code in counts if self.counter.known[code] is None]
         ended = ~np.isin(codes[part], given_up)
-        self.discarded += int(np.count_nonzero(~ended[: _place_of(ended, most)]))
+        self.discarded += int(np.count_nonzero(~ended[: _find_place(ended, most)]))
         if np.count_nonzero(ended) > most:
             ended &= np.cumsum(ended) <= most
             counts = self.counter.count([time[part][ended] for time in chunk.times], codes[part][ended])
@@ -157,8 +163,8 @@ class SimulatedRun:
         return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
 
 
-def _place_of(ended: NDArray[np.bool_], most: int) -> int:
-    """How far one must look to find so many instances that ended; to the end, if there are fewer."""
+def _find_place(ended: NDArray[np.bool_], most: int) -> int:
+    """The length of the beginning that has so many instances that ended; the whole length if there are fewer."""
     import numpy as np
 
     places = np.flatnonzero(ended)

@@ -1,4 +1,4 @@
-"""When a run may stop before its iterations are done: the answer is certain."""
+"""When a run may stop before all its iterations are done."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gpudiy.logs.statistics import CONFIDENCE, rate, reproduction
 
 @dataclass(frozen=True, slots=True)
 class StopRule:
-    """Stop after so many sightings, or as soon as they are certain to come again; without either, never."""
+    """Stop after so many sightings, or when another run would very likely show them again; without either, never."""
 
     sightings: int | None = None
     confident: bool = False
 
-    def satisfied(self, sightings: int, iterations: int) -> str:
-        """Why the run may stop now, in words; empty when it may not."""
+    def find_reason(self, sightings: int, iterations: int) -> str:
+        """Why the run may stop now; empty if it may not."""
         if self.sightings is not None and sightings >= self.sightings:
             return f"{sightings:,} sighting{'s' * (sightings != 1)}"
         if self.confident and sightings:
@@ -37,4 +37,6 @@ def parse_stop_rule(text: str) -> StopRule:
         return StopRule(confident=True)
     if text.isdecimal() and int(text[:18]) > 0:
         return StopRule(sightings=int(text[:18]))
-    raise InputError(f"{text!r} is no end of a run", hint="observed, a number of sightings from 1 on, or confidence")
+    raise InputError(
+        f"{text!r} does not say when a run stops", hint="use observed, a number of sightings, or confidence"
+    )

@@ -1,4 +1,4 @@
-"""`RunTally`: what the chunks of one run have given so far, and the record that is made of it."""
+"""`RunTally`: the sums over the chunks of a run so far, and the record that they give."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gpudiy.version import __version__
 
 @dataclass(slots=True)
 class RunTally:
-    """Sums over chunks. The iterations are what the outcomes sum to; nothing else counts them."""
+    """Sums over chunks. The number of iterations is the sum of the outcomes; nothing else counts them."""
 
     test: Test
     incantation: Incantation
@@ -29,8 +29,8 @@ class RunTally:
     liveness: Liveness = field(default_factory=Liveness)
     optcheck: str = ""
     optcheck_text: str = ""
-    largest: int = 0  # iterations of the chunk whose incantation is kept: the last one may be a small rest
-    seconds: float = 0.0  # as the device counts them: without building, and without waiting for a worker
+    largest: int = 0  # iterations of the chunk whose incantation is kept: the last one may be smaller
+    seconds: float = 0.0  # measured by the device: without building, and without waiting for a worker
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
@@ -38,13 +38,13 @@ class RunTally:
         return self.outcomes.total()
 
     def add(self, given: object, asked: int) -> str:
-        """Count an observation; what is wrong with it, in words, if it cannot be counted."""
+        """Count an observation; returns what is wrong with it if it cannot be counted, else an empty text."""
         if not isinstance(given, Observation):
             return f"the device gave {type(given).__name__} instead of an observation"
         if any(len(outcome) != len(self.test.observed) for outcome in given.outcomes):
             return "the device gave an outcome that is not one of this test"
         if any(not isinstance(count, int) or count < 0 for count in given.outcomes.values()):
-            return "the device gave an outcome a count that is none"
+            return "the device gave an outcome a count that is not a natural number"
         if given.iterations < asked:
             return f"the device gave {given.iterations:,} outcomes of {asked:,} iterations"
         self.outcomes.update(given.outcomes)

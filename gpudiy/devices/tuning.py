@@ -1,8 +1,8 @@
 """Tuning: a seeded random search over incantations, with successive halving.
 
 Every rung runs the candidates that are left on all tests, with twice the iterations of the rung before, and keeps the
-better half: those best over all tests, and the best of each test. What wins is measured once more with another seed,
-since the best of many is partly the luckiest.
+better half: the best over all tests, and the best for each test. The winners are measured once more with another
+seed, since the best of many was partly lucky.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gpudiy.logs.decision import count_sightings
 from gpudiy.logs.record import EVIDENCE, Record
 
 SPREAD = 2.0  # doublings by which a parameter typically differs from its default
-UNSET = 1 << 5  # stands for the default of a parameter that is left to the device
-LEFT_TO_DEVICE = 0.5  # how often it stays so
-MEASURED_AGAIN = 1  # added to the seed for the last word
+UNSET = 1 << 5  # used as the default of a parameter that the device chooses
+LEFT_TO_DEVICE = 0.5  # how often the device still chooses it
+MEASURED_AGAIN = 1  # added to the seed for the last measurement
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What an incantation showed of one test. What failed has shown nothing in no iterations."""
+    """What an incantation showed of one test; a failed run counts as no iterations."""
 
     sightings: int = 0
     iterations: int = 0
@@ -39,8 +39,8 @@ class Score:
         base = self.seconds if per_second else self.iterations
         return self.sightings / base if base else 0.0
 
-    def smoothed(self, per_second: bool) -> float:
-        """A rate that is never 0, and nearer to 0 the more iterations went by."""
+    def smoothed_rate(self, per_second: bool) -> float:
+        """A rate that is never 0, and nearer to 0 after more iterations."""
         base = self.seconds if per_second else self.iterations
         return (self.sightings + 0.5) / base if base else 1e-12
 
@@ -50,13 +50,15 @@ Scores = Mapping[str, Score]  # by test
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
+    """An incantation to try, with a name for people."""
+
     name: str
     incantation: Incantation
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The settings that won: one for all tests, one for each test that showed anything; and how they did."""
+    """The best settings: for all tests, and for each test that showed its outcome; and their scores."""
 
     portable: Candidate
     portable_scores: Scores
@@ -80,8 +82,8 @@ class Tuning:
         self.per_second = per_second
 
     def search(self, candidates: int) -> Iterator[str | Tuned]:
-        """Words on every rung, then what was found."""
-        left = list(_candidates(candidates, self.settings.seed))
+        """A message for each rung, then the result."""
+        left = list(_draw_candidates(candidates, self.settings.seed))
         rungs = max(1, math.ceil(math.log2(len(left))))
         scores: dict[str, Scores] = {}
         for rung in range(rungs):
@@ -93,7 +95,7 @@ class Tuning:
                 f"{seen} of {len(self.tests)} tests show their outcome"
             )
             left = self._better_half(left, scores)
-        yield self._found(left, scores, candidates)
+        yield self._measure_winners(left, scores, candidates)
 
     def measure(self, candidate: Candidate, iterations: int, seed: int | None = None) -> Scores:
         settings = replace(
@@ -105,7 +107,7 @@ class Tuning:
         records = self.runner.run(self.tests, settings)
         return {record.test: _score(record) for record in records}
 
-    def published(self) -> dict[str, Scores]:
+    def measure_published(self) -> dict[str, Scores]:
         """The 16 combinations of ASPLOS'15 on the same tests, with the same iterations."""
         return {
             name: self.measure(Candidate(name, incantation), self.settings.iterations)
@@ -114,7 +116,7 @@ class Tuning:
 
     def portable_score(self, scores: Scores, best: Mapping[str, float]) -> float:
         """The geometric mean over the tests of the rate, as a part of the best that any setting reached."""
-        parts = [scores[test].smoothed(self.per_second) / rate for test, rate in best.items()]
+        parts = [scores[test].smoothed_rate(self.per_second) / rate for test, rate in best.items()]
         return math.exp(sum(map(math.log, parts)) / len(parts)) if parts else 0.0
 
     def _better_half(self, left: list[Candidate], scores: Mapping[str, Scores]) -> list[Candidate]:
@@ -124,7 +126,7 @@ class Tuning:
         kept |= {self._best_of(test, left, scores).name for test in best}
         return [one for one in order if one.name in kept]
 
-    def _found(self, left: list[Candidate], scores: Mapping[str, Scores], tried: int) -> Tuned:
+    def _measure_winners(self, left: list[Candidate], scores: Mapping[str, Scores], tried: int) -> Tuned:
         best = self._best_rates(left, scores)
         iterations, seed = self.settings.iterations, self.settings.seed + MEASURED_AGAIN
         portable = left[0]
@@ -143,7 +145,7 @@ class Tuning:
     def _best_rates(self, left: list[Candidate], scores: Mapping[str, Scores]) -> dict[str, float]:
         """The best rate of each test that showed its outcome at all."""
         return {
-            test.name: max(scores[one.name][test.name].smoothed(self.per_second) for one in left)
+            test.name: max(scores[one.name][test.name].smoothed_rate(self.per_second) for one in left)
             for test in self.tests
             if any(scores[one.name][test.name].sightings for one in left)
         }
@@ -152,9 +154,8 @@ class Tuning:
         return max(left, key=lambda one: scores[one.name][test].rate(self.per_second))
 
 
-def _candidates(count: int, seed: int) -> Iterator[Candidate]:
-    """Up to a half is known: the default, then the combinations of ASPLOS'15, most switches first. The rest is random,
-    and the same for the same seed."""
+def _draw_candidates(count: int, seed: int) -> Iterator[Candidate]:
+    """Up to one half are known: the default and combinations of ASPLOS'15, most switches first. The rest is random."""
     known = {Incantation(): "default"}
     for name, incantation in reversed(published_combinations().items()):
         known.setdefault(incantation, name)

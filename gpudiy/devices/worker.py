@@ -1,4 +1,4 @@
-"""`Worker`: a process that has a device to itself, so that whatever the device does to it ends nothing else."""
+"""`Worker`: a process that has a device to itself, so that a crash of the device ends nothing else."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from gpudiy.errors import DeviceFailure, InputError
 from gpudiy.logs.record import Ending
 
 OPENER = "gpudiy.devices.opening:open_device"
-OPEN_LIMIT = 60.0  # seconds in which a device opens, drivers and all
-CLOSE_LIMIT = 5.0  # seconds in which a worker that was asked to go is gone
-SAID_WIDTH = 300  # characters of the last words of a worker that are kept
+OPEN_LIMIT = 60.0  # seconds in which a device opens, with its driver
+CLOSE_LIMIT = 5.0  # seconds in which a worker ends after its connection was closed
+MESSAGE_WIDTH = 300  # characters of the last message of a worker that are kept
 
 
 class WorkerFailure(DeviceFailure):
-    """What was asked for did not come; the worker is gone unless `alive`."""
+    """A worker did not answer; its process has ended unless `alive`."""
 
     def __init__(self, ending: Ending, reason: str, alive: bool = False) -> None:
         super().__init__(reason)
@@ -33,14 +33,14 @@ class WorkerFailure(DeviceFailure):
 
 
 class Worker:
-    """One device in one process. `ask` waits for an answer; silence, death and nonsense are failures with a reason."""
+    """One device in one process. `ask` waits for an answer; no answer, or a dead process, is a failure."""
 
     def __init__(self, device: str, opener: str = OPENER) -> None:
         self.device = device
         self.opener = opener
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection[Any, Any] | None = None
-        self._said: IO[bytes] | None = None
+        self._messages: IO[bytes] | None = None
 
     @property
     def alive(self) -> bool:
@@ -51,7 +51,7 @@ class Worker:
         self.kill()
         here, there = Pipe()
         self._connection = here
-        self._said = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the process
         command = [sys.executable, "-m", "gpudiy.devices.worker_process", str(there.fileno()), self.device, self.opener]
         paths = os.pathsep.join(path or "." for path in sys.path)
         with there:
@@ -59,10 +59,10 @@ class Worker:
                 command,
                 pass_fds=(there.fileno(),),
                 stdin=subprocess.DEVNULL,
-                stdout=self._said,
-                stderr=self._said,
+                stdout=self._messages,
+                stderr=self._messages,
                 env={**os.environ, "PYTHONPATH": paths},
-                start_new_session=True,  # an interrupt is for us, not for the device
+                start_new_session=True,  # only this process handles interrupts, not the device
             )
         try:
             chip = self._answer(limit)
@@ -73,7 +73,7 @@ class Worker:
         return chip
 
     def ask(self, method: str, *arguments: object, limit: float) -> Any:
-        """The answer of a method of the device; raises `WorkerFailure` when there is none within the limit."""
+        """The answer of a method of the device; raises `WorkerFailure` if there is none within the limit."""
         if self._connection is None:
             raise WorkerFailure(Ending.CRASHED, "the worker is not running")
         try:
@@ -87,7 +87,7 @@ class Worker:
         self._end(signal.SIGKILL)
 
     def close(self) -> None:
-        """Let the process close its device and go; one that does not go in time is killed."""
+        """Let the process close its device and end; kill it if that takes too long."""
         if self._process is not None and self._connection is not None:
             self._connection.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -104,7 +104,7 @@ class Worker:
         except (EOFError, OSError):
             raise self._death() from None
         except KeyboardInterrupt:
-            self.kill()  # half an answer may be under way: nobody can talk to this process any more
+            self.kill()  # half an answer may have been sent, so the connection cannot be used any more
             raise
         if kind == "input":
             raise value
@@ -113,17 +113,17 @@ class Worker:
         return value
 
     def _death(self) -> WorkerFailure:
-        """How the process died, and the last it said."""
-        assert self._process is not None and self._said is not None
+        """How the process ended, and its last message."""
+        assert self._process is not None and self._messages is not None
         try:
             code = self._process.wait(CLOSE_LIMIT)
         except subprocess.TimeoutExpired:
             code = None
-        self._said.seek(0)
-        lines = self._said.read().decode(errors="replace").strip().splitlines()
+        self._messages.seek(0)
+        lines = self._messages.read().decode(errors="replace").strip().splitlines()
         self.kill()
-        said = f": {lines[-1][-SAID_WIDTH:]}" if lines else ""
-        return WorkerFailure(Ending.CRASHED, f"the worker {_how(code)}{said}")
+        last = f": {lines[-1][-MESSAGE_WIDTH:]}" if lines else ""
+        return WorkerFailure(Ending.CRASHED, f"the worker {_describe_end(code)}{last}")
 
     def _end(self, number: int) -> None:
         if self._connection is not None:
@@ -132,12 +132,12 @@ class Worker:
             if self._process.poll() is None:
                 self._process.send_signal(number)
             self._process.wait()
-        if self._said is not None:
-            self._said.close()
-        self._process = self._connection = self._said = None
+        if self._messages is not None:
+            self._messages.close()
+        self._process = self._connection = self._messages = None
 
 
-def _how(code: int | None) -> str:
+def _describe_end(code: int | None) -> str:
     if code is None:
         return "stopped talking"
     if code >= 0:

@@ -1,4 +1,4 @@
-"""What runs in the process of a worker: open the device, then answer one request after the other."""
+"""The process of a worker: it opens the device, then answers one request after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main() -> int:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     connection: Connection[Any, Any] = Connection(int(number))
     module, function = opener.split(":")
-    answer, device = _answered(lambda: getattr(import_module(module), function)(name))
+    answer, device = _answer_with(lambda: getattr(import_module(module), function)(name))
     connection.send(("done", device.chip) if answer[0] == "done" else answer)
     if answer[0] != "done":
         return 0
@@ -37,15 +37,15 @@ def main() -> int:
 
 
 def serve(connection: Connection[Any, Any], device: Device) -> None:
-    """Answer requests until the other side hangs up."""
+    """Answer requests until the other side closes the connection."""
     while True:
         method, arguments = connection.recv()
         call = getattr(device, method, None) if method in OPTIONAL else getattr(device, method)
-        answer, value = _answered(lambda: None if call is None else call(*arguments))  # noqa: B023 - called at once
+        answer, value = _answer_with(lambda: None if call is None else call(*arguments))  # noqa: B023 - called at once
         connection.send(("done", value) if answer[0] == "done" else answer)
 
 
-def _answered(work: Any) -> tuple[tuple[Any, ...], Any]:
+def _answer_with(work: Any) -> tuple[tuple[Any, ...], Any]:
     try:
         return ("done",), work()
     except DeviceError as error:
@@ -53,13 +53,13 @@ def _answered(work: Any) -> tuple[tuple[Any, ...], Any]:
     except InputError as error:
         return ("input", error), None
     except MemoryError as error:
-        return ("failed", str(Ending.OUT_OF_MEMORY), str(error) or "the memory of the host is used up"), None
+        return ("failed", str(Ending.OUT_OF_MEMORY), str(error) or "the host has no memory left"), None
     except Exception as error:
         return ("failed", str(Ending.CRASHED), f"{type(error).__name__}: {error}"), None
 
 
 def _leave_with_parent() -> None:
-    """A worker that waits for a device that hangs does not notice that nobody waits for it."""
+    """End this process when its parent is gone: it does not notice that while a device hangs."""
     parent = os.getppid()
     while os.getppid() == parent:
         time.sleep(LOOK_AT_PARENT)

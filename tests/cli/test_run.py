@@ -121,7 +121,7 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--device", "fakes"], "did you mean 'fake'?"),
         (["--device", "qpu:0"], "there is no device 'qpu:0'"),
         (["--device", ","], "no device is named"),
-        (["--device", "fake", "--until", "later"], "'later' is no end of a run"),
+        (["--device", "fake", "--until", "later"], "'later' does not say when a run stops"),
         (["--device", "fake", "--incantation", "stres"], "did you mean 'stress'?"),
         (["--device", "fake", "--resume"], "nothing to resume"),
         (["--device", "fake", "--format", "jsonl"], "no log to write as jsonl"),

@@ -152,10 +152,10 @@ def test_what_cannot_be_placed_is_not_run(machine: Make) -> None:
     here = machine("small80")
     asked = [sb_test(TREES["two devices"]), sb_test(TREES["one cluster"])]
     devices, cluster = run(here, asked)
-    assert devices["obstacle"] == "its threads are on 2 devices, and no other GPU shares memory with this one"
+    assert devices["obstacle"] == "its threads are on 2 devices, but no other GPU shares memory with this one"
     assert cluster["obstacle"] == "a cluster of 2 CTAs does not fit: 1 is the most here"
     (apart,) = run(machine("small80,small80", STANDIN_NO_PEER="1"), asked[:1])
-    assert apart["obstacle"] == "its threads are on 2 devices, and no other GPU shares memory with this one"
+    assert apart["obstacle"] == "its threads are on 2 devices, but no other GPU shares memory with this one"
     (crowded,) = run(machine("tiny80"), [sb_test(TREES["two kernels"])])
     assert crowded["obstacle"] == "an instance needs 2 CTAs at the same time, the device runs 1"
     assert here.journal.entries("launch") == []
@@ -256,7 +256,7 @@ find = FreshBinaries.find
 FreshBinaries.find = lambda self, test, architecture: find(self, test, "sm_90")
 """
     (given,) = run(here, [sb_test()], patch=patch)
-    assert given["error"] == ["build failed", "the cubin is built for sm_90, and Stand-in 80 needs sm_80"]
+    assert given["error"] == ["build failed", "the cubin was built for sm_90, but Stand-in 80 needs sm_80"]
 
 
 def test_a_test_that_does_not_fit_the_memory(machine: Make) -> None:

@@ -73,7 +73,7 @@ FAULTS = {
     "device lost": ("kernel/run:0:1:=999", "second", "device lost", "unknown error"),
     "out of memory": ("cuModuleLoadDataEx=2@{once}", "first", "out of memory", "out of memory"),
     "wrong count": ("copy#1=miscount@{once}", "first", "crashed", "instances gave"),
-    "wrong end": ("copy#2=miscount@{once}", "first", "crashed", "threads came to their end"),
+    "wrong end": ("copy#2=miscount@{once}", "first", "crashed", "threads finished"),
     "death": ("kernel/run:0:1:=abort", "second", "crashed", "was killed by SIGABRT"),
 }
 
@@ -143,7 +143,7 @@ def test_gpus_that_are_not_there(machine: Make, tmp_path: Path) -> None:
     assert "there are 2 GPUs: cuda:0 to cuda:1" in found.stderr
     found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:first", "-s", "100", "-q")
     assert found.returncode == 2
-    assert "GPUs have numbers" in found.stderr
+    assert "GPUs are named by numbers" in found.stderr
 
 
 @pytest.mark.parametrize(

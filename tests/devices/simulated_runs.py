@@ -21,7 +21,7 @@ PROFILES = ("fermi", "kepler", "maxwell", "volta", "sc")
 
 @cache
 def device(profile: str) -> SimulatedDevice:
-    return SimulatedDevice.named(f"sim:{profile}")
+    return SimulatedDevice.from_name(f"sim:{profile}")
 
 
 @cache

@@ -297,7 +297,7 @@ def test_a_launch_whose_threads_did_not_end_is_not_believed(
 ) -> None:
     launch = device._launch
     monkeypatch.setattr(device, "_launch", lambda *told: replace(launch(*told), finished_threads=1))
-    with pytest.raises(DeviceError, match="1 of 2 threads came to their end"):
+    with pytest.raises(DeviceError, match="1 of 2 threads finished"):
         device.run(classic["SB"], Incantation(), 1000, 1)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from fake_devices import fake_test
 
-from gpudiy.devices.opening import UnknownDevice, check_kind, kinds, list_devices, open_device, shown_names
+from gpudiy.devices.opening import UnknownDevice, check_kind, format_device_names, kinds, list_devices, open_device
 from gpudiy.devices.runner import run_tests
 from gpudiy.devices.settings import RunSettings
 from gpudiy.logs.decision import Sighting, decide_record
@@ -35,7 +35,7 @@ def test_near_names() -> None:
     with pytest.raises(UnknownDevice, match="there is no device") as caught:
         check_kind("opncl:0")
     assert caught.value.hint == "did you mean 'opencl'?"
-    assert "sim:kepler" in shown_names()
+    assert "sim:kepler" in format_device_names()
     assert "sim" in kinds()
 
 

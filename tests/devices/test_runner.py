@@ -156,7 +156,7 @@ def test_stop_rules(text: str, sightings: int) -> None:
 
 def test_confidence_is_what_it_says() -> None:
     rule = StopRule(confident=True)
-    assert [bool(rule.satisfied(sightings, 10**6)) for sightings in (0, 1, 7, 8)] == [False, False, False, True]
+    assert [bool(rule.find_reason(sightings, 10**6)) for sightings in (0, 1, 7, 8)] == [False, False, False, True]
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "often", "1.5"])

@@ -189,9 +189,9 @@ def test_a_chip_says_that_it_is_simulated(profile: str) -> None:
 
 def test_an_unknown_chip_has_a_near_name() -> None:
     with pytest.raises(UnknownProfile, match="did you mean 'kepler'"):
-        SimulatedDevice.named("sim:keppler")
+        SimulatedDevice.from_name("sim:keppler")
     with pytest.raises(UnknownProfile, match="the profiles are sc, fermi"):
-        SimulatedDevice.named("sim:pascal-like")
+        SimulatedDevice.from_name("sim:pascal-like")
 
 
 def test_loops_that_end_late_are_discarded_and_counted() -> None:
@@ -203,7 +203,7 @@ def test_loops_that_end_late_are_discarded_and_counted() -> None:
 
 def test_a_loop_that_never_ends_is_an_error() -> None:
     endless = program("P0 : P1\nL: : ld.cg r0,[x]\nbra L :", "1:r0=0")
-    with pytest.raises(DeviceError, match="a loop waits for what never happens"):
+    with pytest.raises(DeviceError, match="a loop waits for something that never happens"):
         device("kepler").run(endless, DEFAULT, 10, 1)
 
 

@@ -173,13 +173,13 @@ NEW_FAULTS: dict[str, tuple[object, str, object]] = {
     "releases keep nothing in order": (many_views, "_order_release", nothing),
     "acquires keep nothing in order": (many_views, "_order_acquire", nothing),
     "reads of one location are never in order": (many_views, "order_same_location", nothing),
-    "fence.sc tells nothing": (views.ManyViews, "_fence", nothing),
-    "nothing is ever told": (views.ManyViews, "_tell", nothing),
+    "fence.sc makes nothing known": (views.ManyViews, "_fence", nothing),
+    "nothing is ever made known": (views.ManyViews, "_make_known", nothing),
     "scopes are ignored when none is asked for": (many_views, "has_partner", lambda *_: False),
     "strong writes are not ranked": (views.ManyViews, "_older_now", lambda self, number: self.older[number]),
-    "what was read and told is not handed on": (
+    "what was read or made known is not passed on": (
         views.ManyViews,
-        "_known",
+        "_list_known",
         lambda self, event: self.written & self.preceding[event.number],
     ),
 }

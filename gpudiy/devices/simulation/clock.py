@@ -1,8 +1,8 @@
 """The clock: random times for the moments of many instances at once.
 
-A thread issues an access a slot. With some probability an access, a store buffer or the way to another thread is late,
-by an exponentially distributed number of slots; what must come later is pushed behind. The incantation changes how
-often that is and how closely the threads start together, never what must come before what.
+A thread issues one access per slot. With some probability an access, a store buffer or the way to another thread is
+late, by an exponentially distributed number of slots; everything that must come later is delayed too. The incantation
+changes how often that happens and how close together the threads start, never the order that the machine keeps.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     Times = NDArray[np.float32]
     Rows = NDArray[np.bool_]
 
-ROUND = 512  # instances that share what is drawn once for a round: is there stress, are roles shuffled, do threads meet
+ROUND = 512  # instances of a round: they share whether there is stress, threads are shuffled, and threads meet
 GAP = 1e-3  # slots between two moments that must follow each other
-JITTER = 0.6  # slots, at the most: no access takes the same time twice, but that alone reorders nothing
+JITTER = 0.6  # slots, at most: the time of each access varies, but that alone reorders nothing
 NEVER = 40.0  # no exponential is ever so large: P = e^-40
-CALM = 2e-4  # how much less often things are late without stress
-SETTLED = 0.4  # and how much less where every round looks like the one before
+CALM = 2e-4  # how much less often something is late without stress
+SETTLED = 0.4  # and how much less often without shuffled threads
 APART = 150.0  # slots between the starts of threads that do not meet
 TOGETHER = 2.5  # and of those that do
 PATTERNS = {
@@ -41,7 +41,7 @@ STRESSING_THREADS = 256
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The times of the moments, one array a moment, and what the harness saw."""
+    """The times of the moments, one array per moment, and what the harness counts."""
 
     times: list[Times]
     met: Rows
@@ -96,14 +96,14 @@ class Clock:
         return Chunk(times, met, self._overlapping(starts, times), stressed)
 
     def _rounds(self, generator: np.random.Generator, size: int, percent: int) -> Rows:
-        """Which instances are in a round that was drawn, with this probability."""
+        """Which instances are in a chosen round; each round is chosen with this probability."""
         import numpy as np
 
         drawn = generator.random(-(-size // ROUND)) * 100 < percent
         return np.repeat(drawn, ROUND)[:size]
 
     def _thresholds(self, shuffled: Rows, stressed: Rows) -> Times:
-        """How large an exponential must be for something to be late whose share is 1."""
+        """The number above which an exponential makes something late whose share is 1."""
         import numpy as np
 
         settled = np.where(shuffled, np.float32(0), np.float32(-log(SETTLED)))
@@ -154,7 +154,7 @@ class Clock:
 
 
 def _stress_level(cast: Incantation) -> float:
-    """From 0, none, to 1."""
+    """From 0 (no stress) to 1."""
     if not cast.memory_stress:
         return 0.0
     reached = cast.stress_iterations / (cast.stress_iterations + HALF_STRESS)

@@ -1,4 +1,4 @@
-"""Counting: instances whose moments come in the same order, where it matters, are replayed once."""
+"""Counting: instances that agree in every order of moments that matters are replayed once."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from gpudiy.devices.simulation.clock import Times
 
-DENSE_BITS = 16  # up to here all codes are counted in one array
+DENSE_BITS = 16  # up to this number of bits all codes are counted in one array
 WORD_BITS = 63
 
 
 class Counter:
-    """The outcomes of instances, each different order of moments replayed only the first time it is met."""
+    """Counts the outcomes of instances; an order of moments is replayed only the first time."""
 
     def __init__(self, table: Timetable, replay: Replay) -> None:
         self.replay = replay
-        self.pairs = list(telling_pairs(table))
+        self.pairs = list(deciding_pairs(table))
         self.known: dict[int, Outcome | None] = {}
 
     def codes(self, times: list[Times], size: int) -> NDArray[np.int64]:
-        """For each instance a number that tells the order of all telling pairs.
+        """For each instance a number that stands for the order of all deciding pairs.
 
         With more pairs than bits the bits are hashed: two orders then share a number about once in 2^63.
         """
@@ -44,7 +44,7 @@ class Counter:
         return codes
 
     def count(self, times: list[Times], codes: NDArray[np.int64]) -> dict[int, int]:
-        """How often each code is there; afterwards `known` has the outcome of each of them."""
+        """How often each code occurs; afterwards `known` has its outcome."""
         import numpy as np
 
         if len(self.pairs) <= DENSE_BITS:
@@ -74,7 +74,7 @@ class Counter:
 
 
 def _weights(count: int) -> list[int]:
-    """Powers of two; with too many of them odd numbers spread over the word, the same ones always."""
+    """Powers of two; for too many pairs, fixed odd numbers spread over the word."""
     if count <= WORD_BITS:
         return [1 << bit for bit in range(count)]
     weights, state = [], 0x9E3779B97F4A7C15
@@ -84,17 +84,17 @@ def _weights(count: int) -> list[int]:
     return weights
 
 
-def telling_pairs(table: Timetable) -> Iterator[tuple[int, int]]:
+def deciding_pairs(table: Timetable) -> Iterator[tuple[int, int]]:
     """Pairs of moments whose order may decide an outcome and is not always the same."""
     ancestors = table.ancestors()
-    tells = _Telling(table)
+    decides = _Decider(table)
     for one, other in combinations(table.moments, 2):
         always = ancestors[one.number] >> other.number & 1 or ancestors[other.number] >> one.number & 1
-        if not always and (tells(one, other) or tells(other, one)):
+        if not always and (decides(one, other) or decides(other, one)):
             yield one.number, other.number
 
 
-class _Telling:
+class _Decider:
     """Which pairs of moments may decide an outcome."""
 
     def __init__(self, table: Timetable) -> None:
@@ -105,14 +105,14 @@ class _Telling:
         atomic = {
             place for event in program.events if event.kind is SimulatedEventKind.ATOMIC for place in event.locations
         }
-        self.looked_at = observed | atomic  # locations of which L2 itself is looked at
+        self.looked_at = observed | atomic  # locations whose value in L2 matters
         strong = [event for event in program.events if event.writes and event.strong]
         ranked = {place for event in strong for place in event.locations}  # L2 ranks the strong writes there
         self.strong = strong
         self.hurried = {  # writes that synchronisation may bring to L2 early, where that matters
             event.number
             for event in program.events
-            if event.writes and event.locations & (self.looked_at | ranked) and self._handed_on(event)
+            if event.writes and event.locations & (self.looked_at | ranked) and self._may_be_passed_on(event)
         }
 
     def __call__(self, one: Moment, other: Moment) -> bool:
@@ -141,7 +141,7 @@ class _Telling:
         return own and (one.event.kind is SimulatedEventKind.READ or (one.event.writes and rivals))
 
     def _synchronises(self, moment: Moment) -> bool:
-        """Whether something may be brought to L2, or told, at this moment."""
+        """Whether synchronisation may bring writes to L2 or to a thread at this moment."""
         event = moment.event
         if event.kind is SimulatedEventKind.BARRIER:
             return moment.stage is MomentStage.ARRIVE
@@ -156,8 +156,8 @@ class _Telling:
         )
         return completes and any(write.thread != read.thread and write.may_meet(read) for write in self.strong)
 
-    def _handed_on(self, write: SimulatedEvent) -> bool:
-        """Whether others may be told of the write: by its thread, or by one that strongly read it."""
+    def _may_be_passed_on(self, write: SimulatedEvent) -> bool:
+        """Whether synchronisation may pass the write on: from its thread, or from one that strongly read it."""
         return write.strong or any(
             self.program.before(write, event) and (event.releases or event.kind is SimulatedEventKind.BARRIER)
             for event in self.program.events
@@ -171,7 +171,7 @@ class _Telling:
 
 
 def _in_l2(moment: Moment) -> bool:
-    """Whether this is when a write gets to L2."""
+    """Whether a write reaches L2 at this moment."""
     if moment.event.kind is SimulatedEventKind.ATOMIC:
         return moment.stage is MomentStage.ISSUE
     return moment.event.kind is SimulatedEventKind.WRITE and moment.stage is MomentStage.ARRIVE

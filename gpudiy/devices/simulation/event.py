@@ -1,4 +1,4 @@
-"""Events of a simulated run: every access, fence and barrier an unrolled thread may come to."""
+"""Events of a simulated run: every access, fence and barrier that an unrolled thread may reach."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ ACQUIRING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.ACQUIR
 
 
 class SimulatedEventKind(Enum):
+    """What an event does: atomics both read and write."""
+
     READ = "read"
     WRITE = "write"
     ATOMIC = "atomic"
@@ -56,7 +58,7 @@ def event_kind(instruction: Instruction) -> SimulatedEventKind | None:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedEvent:
-    """`locations` are all it may touch; `dependencies` the events whose values decide what it does, or whether."""
+    """`locations` are all it may access; `dependencies` are the reads that decide what it does, or whether it runs."""
 
     number: int
     thread: int
@@ -65,7 +67,11 @@ class SimulatedEvent:
     instruction: Instruction
     locations: frozenset[int] = frozenset()
     dependencies: frozenset[int] = frozenset()
-    meeting: tuple[int, int, int] = (0, 0, 0)  # of a barrier: its instance, identifier, and how many came before
+    meeting: tuple[int, int, int] = (
+        0,
+        0,
+        0,
+    )  # of a barrier: its instance, its identifier, and its number among those of its thread
 
     @property
     def accesses(self) -> bool:
@@ -94,7 +100,7 @@ class SimulatedEvent:
 
     @property
     def strong_read(self) -> bool:
-        """A read that can begin an acquire pattern; what red reads nobody gets."""
+        """A read that can begin an acquire pattern; the thread does not get what a `red` reads."""
         return self.reads and self.strong and not isinstance(self.instruction, Reduce)
 
     @property
@@ -119,5 +125,5 @@ class SimulatedEvent:
         return isinstance(self.instruction, Barrier) and self.instruction.mode is BarrierMode.SYNC
 
     def may_meet(self, other: SimulatedEvent) -> bool:
-        """Whether both may touch one location."""
+        """Whether both may access the same location."""
         return bool(self.locations & other.locations)

@@ -1,10 +1,10 @@
 """The order that chips from Volta on keep: every thread has its own view of memory.
 
 A write is visible to its own thread at once, later it reaches L2, and one thread after the other can see it: a strong
-write only when it is in L2, a weak one perhaps before, from the store buffer or a cache that is shared. Little
-is kept in order inside a thread; what acquire, release and fence.sc promise is kept by what travels with them (see
-`views`). Here are only the moments that must follow each other. A fence, acquire or release that no other thread could
-synchronise with, since their scopes do not include each other, holds nothing back.
+write only when it is in L2, a weak one perhaps before, from the store buffer or a shared cache. Little is kept in order
+inside a thread; `views` implements what acquire, release and fence.sc promise. This module only orders moments. A
+fence, acquire or release orders nothing if no other thread could synchronise with it, since their scopes do not include
+each other.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from gpudiy.devices.simulation.single_memory import order_dependencies
 
 
 def many_views(program: SimulatedProgram) -> Timetable:
+    """The moments of a program and the order that these chips keep."""
     table = Timetable(program, views=True)
     for event in accesses(program.events):
         issue = table.add(MomentStage.ISSUE, event)
@@ -58,6 +59,7 @@ def order_same_location(table: Timetable) -> None:
 
 
 def order_synchronisation(table: Timetable) -> None:
+    """Order the accesses around each fence, release and acquire that another thread can synchronise with."""
     program = table.program
     for event in program.events:
         if event.sequential and has_sequential_partner(program, event):
@@ -77,7 +79,7 @@ def mutual(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent
 
 
 def may_synchronise(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> bool:
-    """Morally strong, as far as it can be told before the run."""
+    """Whether both are morally strong, as far as this is known before the run."""
     return mutual(program, one, other) and (
         one.kind is SimulatedEventKind.FENCE or other.kind is SimulatedEventKind.FENCE or one.may_meet(other)
     )
@@ -94,6 +96,7 @@ def has_partner(program: SimulatedProgram, event: SimulatedEvent) -> bool:
 
 
 def has_sequential_partner(program: SimulatedProgram, event: SimulatedEvent) -> bool:
+    """Whether another thread has a fence.sc or membar, and their scopes include each other."""
     return any(
         other.sequential and other.thread != event.thread and mutual(program, event, other) for other in program.events
     )
@@ -108,7 +111,7 @@ def _order_sequential(table: Timetable, fence: SimulatedEvent) -> None:
         if here is None:
             continue
         if program.before(event, fence):
-            table.order(table.left(event) if event.waits else here, moment)
+            table.order(table.leave(event) if event.waits else here, moment)
         elif program.before(fence, event):
             table.order(moment, here)
     for source in fence.dependencies:

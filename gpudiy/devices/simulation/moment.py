@@ -1,4 +1,4 @@
-"""Moments: the points in time that decide a run, and which of them must come before which; the waiting at barriers."""
+"""Moments: the points in time that decide a run, which of them must come before which, and barriers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from gpudiy.devices.simulation.program import SimulatedProgram
 
 
 class MomentStage(Enum):
+    """What happens to an event at a moment."""
+
     ISSUE = "issue"  # a load takes its value, a store enters the store buffer, an atomic happens, a thread arrives
     ARRIVE = "arrive"  # a store is in L2; a thread leaves a barrier
     SEEN = "seen"  # another thread can see a write
@@ -23,6 +25,8 @@ class NeverEnds(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Moment:
+    """A stage of an event; `viewer` is the thread that can see a write, for SEEN."""
+
     number: int
     stage: MomentStage
     event: SimulatedEvent
@@ -53,19 +57,20 @@ class Timetable:
         return self._numbers[MomentStage.ISSUE, event.number, -1]
 
     def time_performed(self, event: SimulatedEvent) -> int:
-        """When the event has happened for everybody: stores are late, all else happens when it is issued."""
+        """When the event has happened for all threads: a store when it is in L2, all else when it is issued."""
         if event.kind is SimulatedEventKind.WRITE:
             return self._numbers[MomentStage.ARRIVE, event.number, -1]
         return self.issue(event)
 
-    def left(self, barrier: SimulatedEvent) -> int:
+    def leave(self, barrier: SimulatedEvent) -> int:
+        """When a thread leaves a barrier."""
         return self._numbers[MomentStage.ARRIVE, barrier.number, -1]
 
     def order(self, earlier: int, later: int) -> None:
         self.before[later].add(earlier)
 
     def sort(self) -> list[int]:
-        """The moments so that each comes behind those it must come behind."""
+        """The moments in an order that respects `before`; raises `NeverEnds` if there is none."""
         try:
             return list(TopologicalSorter(dict(enumerate(self.before))).static_order())
         except CycleError:
@@ -81,6 +86,7 @@ class Timetable:
 
 
 def accesses(events: Iterable[SimulatedEvent]) -> list[SimulatedEvent]:
+    """The events that access memory."""
     return [event for event in events if event.accesses]
 
 
@@ -98,7 +104,7 @@ def barriers_met_by(program: SimulatedProgram, barrier: SimulatedEvent) -> list[
 
 
 def order_barriers(table: Timetable) -> None:
-    """What precedes a barrier has happened when its thread arrives; what follows waits until it may leave."""
+    """What precedes a barrier happens before its thread arrives; what follows happens after it leaves."""
     program = table.program
     barriers = [event for event in program.events if event.kind is SimulatedEventKind.BARRIER]
     for barrier in barriers:
@@ -113,9 +119,9 @@ def order_barriers(table: Timetable) -> None:
             if program.before(event, barrier):
                 table.order(table.time_performed(event), table.issue(barrier))
                 if event.waits:
-                    table.order(table.left(event), table.issue(barrier))
+                    table.order(table.leave(event), table.issue(barrier))
             elif program.before(barrier, event) and barrier.waits:
-                table.order(table.left(barrier), table.issue(event))
+                table.order(table.leave(barrier), table.issue(event))
         if barrier.waits:
             for other in barriers_met_by(program, barrier):
-                table.order(table.issue(other), table.left(barrier))
+                table.order(table.issue(other), table.leave(barrier))

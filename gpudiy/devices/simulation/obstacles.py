@@ -1,4 +1,4 @@
-"""What the simulated machine cannot run as it is meant, in words."""
+"""Why the simulated machine cannot run a test."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _unknown_access(access: Access, profile: Profile) -> str | None:
 
 
 def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:
-    """A barrier must be one that its thread comes to in every run."""
+    """A thread must reach its barriers in every run."""
     barriers = [instruction for instruction in thread if isinstance(instruction, Barrier)]
     if not barriers:
         return

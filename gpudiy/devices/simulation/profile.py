@@ -1,4 +1,4 @@
-"""Profiles: which chip the simulated machine is like, in what it may do and in how often it does it."""
+"""Profiles: what the simulated machine may reorder, and how often, in the manner of a chip."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gpudiy.errors import near_name
 
 
 class MemoryFamily(Enum):
-    """The rules of order a chip keeps."""
+    """The rules by which a chip keeps accesses in order."""
 
     INTERLEAVING = "one access after another"
     SINGLE_MEMORY = "one memory behind reordering threads; fences of three scopes"
@@ -29,7 +29,7 @@ PROMPT = Pace(0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """`model` names the model under which the machine is sound; the machine itself knows nothing of models."""
+    """`model` names the model under which the machine is sound; the machine itself does not use models."""
 
     name: str
     chip: str
@@ -40,7 +40,7 @@ class Profile:
     rereads: Pace = PROMPT  # the same, for a load whose location its thread loads again
     stores: Pace = PROMPT  # a store waits in the store buffer before it reaches L2
     atomics: Pace = PROMPT  # an atomic waits on its way to L2
-    views: Pace = PROMPT  # a write in L2 is late in becoming visible to some thread
+    views: Pace = PROMPT  # a write in L2 becomes visible to some thread late
     reads_in_order: bool = True  # two reads of one location stay in order
     bank_conflicts_hold_loads: float = 1.0  # how much more often loads are late under bank conflicts
 
@@ -78,6 +78,7 @@ class UnknownProfile(ValueError):
 
 
 def find_profile(name: str) -> Profile:
+    """The profile of a name such as `kepler`; raises `UnknownProfile`."""
     profile = PROFILES.get(name)
     if profile is None:
         hint = near_name(name, list(PROFILES)) or "the profiles are " + ", ".join(PROFILES)

@@ -1,4 +1,4 @@
-"""`SimulatedProgram`: a test made ready for simulation: unrolled threads, their events, memory as numbers."""
+"""`SimulatedProgram`: a test prepared for simulation: unrolled threads, their events, memory as numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST_ADDRESS, ADDRESS_STEP = 0x4E100000, 0x1000  # fit registers of 32 bits too
 
 
 class SimulatedProgram:
-    """What the machine knows of a test before it runs."""
+    """What the machine knows about a test before a run."""
 
     def __init__(self, test: Test) -> None:
         self.test = test
@@ -63,18 +63,18 @@ class SimulatedProgram:
         return self.first_address + ADDRESS_STEP * self.names.index(name)
 
     def number(self, value: Value) -> int:
-        """A value as the machine holds it."""
+        """A value as a number of the machine."""
         return self.address(value.variable) if isinstance(value, AddressOf) else value
 
     def value(self, number: int, type: ScalarType) -> Value:
-        """A number of the machine as a person sees it."""
+        """A number of the machine as an outcome shows it: an address is the name of its variable."""
         index, rest = divmod(number - self.first_address, ADDRESS_STEP)
         if rest == 0 and 0 <= index < len(self.names):
             return AddressOf(self.names[index])
         return read_as_type(number, type)
 
     def before(self, one: SimulatedEvent, other: SimulatedEvent) -> bool:
-        """Program order."""
+        """Whether one event precedes another in program order."""
         return one.thread == other.thread and one.step < other.step
 
     def _location_types(self, uses: list) -> list[ScalarType]:  # type: ignore[type-arg]
@@ -115,7 +115,7 @@ class SimulatedProgram:
 
 
 def _meeting(instruction: Instruction, met: dict[tuple[int, int], int]) -> tuple[int, int, int]:
-    """Which barriers this one can meet: its instance, its identifier, and how often the thread has been there."""
+    """Which barriers this one can meet: its instance, its identifier, and its number among those of its thread."""
     if not isinstance(instruction, Barrier):
         return (0, 0, 0)
     identifier = instruction.identifier.value if isinstance(instruction.identifier, Immediate) else 0
@@ -125,7 +125,7 @@ def _meeting(instruction: Instruction, met: dict[tuple[int, int], int]) -> tuple
 
 
 def _free_addresses(test: Test) -> int:
-    """Where addresses begin so that no literal of the test looks like one."""
+    """The first address, such that no literal of the test is an address."""
     literals = {declaration.initial for declaration in test.registers} | {entry.value for entry in test.init}
     for thread in test.threads:
         for instruction in thread:

@@ -1,4 +1,4 @@
-"""What the registers of a thread hold, given the values its reads have got so far."""
+"""The registers of a thread, given the values that its reads have returned so far."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from gpudiy.litmus.instruction import (
     guard_of,
 )
 
-Held = dict[str, int | None]  # None: not known yet, a read it depends on is still on its way
+Held = dict[str, int | None]  # None: not known yet, it depends on a read that has not returned
 
 
 class NotKnownYet(Exception):
-    """Where control goes depends on a read that is still on its way."""
+    """The next instruction depends on a read that has not returned yet."""
 
 
 @dataclass(slots=True)
 class Reached:
-    """A thread that has come to a step, or has gone past it (`there` is false)."""
+    """The registers of a thread at a step; `there` is false if it has jumped past the step."""
 
     registers: Held
     there: bool
-    given_up: bool = False  # a loop would have gone round once too often
+    given_up: bool = False  # a loop would need one more pass than was unrolled
 
 
 def run_to(program: SimulatedProgram, thread: int, goal: int, values: Mapping[int, int]) -> Reached:
-    """Run the thread from its start to a step; `values` are those that reads, by event, have got."""
+    """Run the thread from its start to a step; `values` are those that reads have returned, by event."""
     steps = program.steps[thread]
     held: Held = dict(program.start[thread])
     index = 0
@@ -88,6 +88,7 @@ def runs_here(event: SimulatedEvent, registers: Held) -> bool:
 
 
 def operand_value(program: SimulatedProgram, registers: Held, operand: Operand) -> int | None:
+    """The value of an operand; None if it is not known yet."""
     if isinstance(operand, Immediate):
         return operand.value
     return registers[operand.name] if isinstance(operand, Register) else program.address(operand.name)

@@ -1,4 +1,4 @@
-"""The replay: what one instance does, given the times of its moments. This is the machine; all else prepares for it."""
+"""The replay: what one instance does, given the times of its moments."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Request:
 
 
 class Replay(ABC):
-    """Runs instances of one program; `_start`, `_issue` and the rest are what kinds of memory differ in."""
+    """Runs instances of one program; the abstract methods are a kind of memory."""
 
     def __init__(self, table: Timetable) -> None:
         self.table = table
@@ -49,8 +49,8 @@ class Replay(ABC):
             if any(isinstance(instruction, Branch) for instruction in thread)
         }
         self.followed = sorted(watched | branching)
-        self.direct = self._direct() if not branching else None
-        self.constant = {event.number: self._constant(event) for event in self.program.events}
+        self.direct = self._find_direct_reads() if not branching else None
+        self.constant = {event.number: self._find_constant_request(event) for event in self.program.events}
         self.values: dict[int, int] = {}
 
     def outcome(self, times: Sequence[float]) -> Outcome | None:
@@ -78,8 +78,8 @@ class Replay(ABC):
         type = self.program.register_types[term.thread][term.name]
         return self.program.value(wrap_value(number, type), type)
 
-    def _direct(self) -> dict[FinalRegister, int] | None:
-        """For each observed register the read that fills it last, if it is as simple as that for all of them."""
+    def _find_direct_reads(self) -> dict[FinalRegister, int] | None:
+        """For each observed register the read that sets it last; None if one is not set by an unguarded read."""
         found: dict[FinalRegister, int] = {}
         for term in self.terms:
             if not isinstance(term, FinalRegister):
@@ -97,11 +97,11 @@ class Replay(ABC):
 
     @abstractmethod
     def _start(self) -> None:
-        """Put every location back to what it holds at the start."""
+        """Set every location to its initial value."""
 
     @abstractmethod
     def _memory(self) -> list[int]:
-        """What every location holds in the end."""
+        """The final value of every location."""
 
     def _happen(self, moment: Moment) -> None:
         if moment.stage is MomentStage.ISSUE:
@@ -125,7 +125,7 @@ class Replay(ABC):
     def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         """A write becomes visible to a thread."""
 
-    def _written(self, event: SimulatedEvent, request: Request, old: int) -> int | None:
+    def _compute_written(self, event: SimulatedEvent, request: Request, old: int) -> int | None:
         """What a store or an atomic writes; None if it writes nothing."""
         instruction = event.instruction
         if isinstance(instruction, Store):
@@ -134,7 +134,7 @@ class Replay(ABC):
         return modify_value(instruction.operation, old, list(request.operands), instruction.access.type)
 
     def _request(self, event: SimulatedEvent) -> Request | None:
-        """None if the thread does not come to the event, or its guard forbids it."""
+        """What the event asks; None if the thread does not reach it, or its guard is false."""
         request = self.constant[event.number]
         if request is not None:
             return request
@@ -153,11 +153,11 @@ class Replay(ABC):
             raise NotKnownYet
         location = self.program.addressed.get(address)
         if location is None:
-            raise CannotCompute(f"P{event.thread} uses {address:#x} as an address, where no variable is")
+            raise CannotCompute(f"P{event.thread} uses {address:#x} as an address, but no variable is there")
         return Request(location, tuple(value for value in operands if value is not None))
 
-    def _constant(self, event: SimulatedEvent) -> Request | None:
-        """What the event asks whatever the reads return, if that can be told."""
+    def _find_constant_request(self, event: SimulatedEvent) -> Request | None:
+        """What the event asks, if that does not depend on reads; else None."""
         if event.dependencies:
             return None
         try:
@@ -187,7 +187,7 @@ class SingleMemory(Replay):
             self.values[event.number] = old
         if not event.writes:
             return
-        written = self._written(event, request, old)
+        written = self._compute_written(event, request, old)
         if written is None:
             return
         if event.kind is SimulatedEventKind.ATOMIC:
@@ -204,4 +204,4 @@ class SingleMemory(Replay):
             self.memory[location] = written
 
     def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
-        """All threads see one memory: there is nothing more to happen."""
+        """Nothing happens: all threads see one memory."""

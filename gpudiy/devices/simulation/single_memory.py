@@ -1,9 +1,9 @@
 """The order that chips before Volta keep: one memory, reordering threads, fences that count within their scope.
 
-Everything other threads can notice happens in L2, at one moment for all of them. So only what is kept in order inside
-a thread matters: dependencies, accesses of one location (save two reads of it), and fences. A fence whose scope holds
-all threads always counts. One of a narrower scope, say cta, need not hold anything back unless threads of its own CTA
-could notice: only then is it on a circle of conflicts inside the CTA (Shasha and Snir's delay sets).
+Everything that other threads can notice happens in L2, at the same moment for all of them. So only the order inside a
+thread matters: dependencies, accesses of one location (except two reads of it), and fences. A fence whose scope holds
+all threads always counts. One of a narrower scope, such as cta, counts only if threads of its own CTA could notice:
+only then it is on a cycle of conflicts inside the CTA (Shasha and Snir's delay sets).
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import Fence
 
-LEVELS = {Scope.CTA: 1, Scope.GPU: 4}  # where a placement tells the group; all threads are in one system
+LEVELS = {Scope.CTA: 1, Scope.GPU: 4}  # the index in a placement; all threads are in one system
 
 
 def single_memory(program: SimulatedProgram, reads_in_order: bool) -> Timetable:
+    """The moments of a program and the order that these chips keep."""
     table = Timetable(program)
     for event in accesses(program.events):
         issue = table.add(MomentStage.ISSUE, event)
@@ -48,6 +49,7 @@ def order_dependencies(table: Timetable) -> None:
 
 
 def order_locations(table: Timetable, reads_in_order: bool) -> None:
+    """Keep accesses of one location in order; two reads only with `reads_in_order`."""
     for one, other in _pairs(table.program):
         if not one.may_meet(other):
             continue
@@ -58,6 +60,7 @@ def order_locations(table: Timetable, reads_in_order: bool) -> None:
 
 
 def order_fences(table: Timetable) -> None:
+    """Keep accesses on both sides of a fence in order, where its scope matters."""
     for one, other in fenced_pairs(table.program):
         table.order(table.time_performed(one), table.time_performed(other))
 
@@ -96,7 +99,7 @@ def _fence_between(program: SimulatedProgram, one: SimulatedEvent, other: Simula
 def _potential_order(
     program: SimulatedProgram, threads: set[int], fenced: set[tuple[SimulatedEvent, SimulatedEvent]]
 ) -> list[int]:
-    """For each access what could come behind it, as bits: by a dependency, a fence, a barrier or a conflict."""
+    """For each access those that could follow it, as bits: by a dependency, a fence, a barrier or a conflict."""
     follows = [0] * len(program.events)
     members = [event for event in accesses(program.events) if event.thread in threads]
     for one in members:

@@ -1,4 +1,4 @@
-"""Threads without loops: the code of a thread laid out so that control only ever goes forward."""
+"""Threads without loops: the code of a thread, repeated so that every jump goes forward."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from gpudiy.litmus.instruction import Branch, Instruction, Label
 from gpudiy.litmus.test import Thread
 
-PASSES = 4  # how often a loop may go round before its instance is given up
+PASSES = 4  # passes of a loop, after which an instance is given up
 
 
 @dataclass(frozen=True, slots=True)
 class UnrolledStep:
-    """One instruction of the unrolled code; `jump` is where a branch goes: None, if it would go round once too often.
+    """One instruction of the unrolled code; `jump` is the target of a branch; None after the last pass.
 
     A step without an instruction ends the thread.
     """
@@ -23,7 +23,7 @@ class UnrolledStep:
 
 
 def unroll_thread(thread: Thread) -> tuple[UnrolledStep, ...]:
-    """The thread once for each time a loop may go round; what lies before all loops is there only once."""
+    """The thread, with its loops repeated once for each pass; what lies before all loops is there only once."""
     labels = {each.name: position for position, each in enumerate(thread) if isinstance(each, Label)}
     backward = [
         labels[each.target]

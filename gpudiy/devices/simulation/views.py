@@ -1,10 +1,10 @@
 """Memory of many views: what each thread can see, what L2 has, and what synchronisation carries from thread to thread.
 
-Sets of writes are bits of an int, by the number of the event. A write knows which writes are older than it for good
-(`older`): those of the same location that its thread wrote or had to know of before, and, for a strong write, all
-strong writes that reached L2 before it. A read takes a write of its view that is older than no other one there.
-A release carries all that its thread wrote, strongly read or had been told before; an acquire that synchronises with it
-tells its own thread, and brings to L2 what is not there yet.
+Sets of writes are bits of an int, by the number of the event. Each write has a set `older`, which only grows: writes
+of the same location that its thread wrote or knew before, and, for a strong write, all strong writes that reached L2
+before it. A read returns a write of its view that is older than no other write there. A release carries all writes that
+its thread wrote, strongly read or knew before; an acquire that synchronises with it makes them known to its thread, and
+brings to L2 those that are not there yet.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from gpudiy.devices.simulation.replay import Replay, Request
 
 
 class ManyViews(Replay):
+    """L2, and what each thread can see; synchronisation makes writes known to other threads."""
+
     def __init__(self, table: Timetable) -> None:
         super().__init__(table)
         program = self.program
@@ -74,12 +76,12 @@ class ManyViews(Replay):
         self.now = 0
         self.issued: dict[int, int] = {}
         self.written = 0  # the writes that were issued
-        self.telling = 0  # the acquires that were told something
+        self.informing = 0  # the acquires that made something known
         self.observing = 0  # the reads that strongly observed something
-        self.told = [0] * count  # by acquire: what it tells the events behind it
+        self.learned = [0] * count  # by acquire: the writes it makes known to later events
         self.observed = [0] * count  # by read: the writes it strongly observes
         self.carried: list[dict[int, int]] = [{} for _ in range(count)]  # by write: what each of its releases carries
-        self.gathered: dict[int, int] = {}  # by fence.sc or barrier: what it hands on
+        self.gathered: dict[int, int] = {}  # by fence.sc or barrier: the writes it passes on
 
     def _memory(self) -> list[int]:
         return [
@@ -90,7 +92,7 @@ class ManyViews(Replay):
     def _issue(self, event: SimulatedEvent, request: Request) -> None:
         self.now += 1
         if event.kind is SimulatedEventKind.BARRIER:
-            self.gathered[event.number] = self._known(event)
+            self.gathered[event.number] = self._list_known(event)
             return
         if event.kind is SimulatedEventKind.FENCE:
             self._fence(event)
@@ -100,10 +102,10 @@ class ManyViews(Replay):
             source = self.last_in_l2[request.location]
             self._read(event, request, source)
         elif event.kind is SimulatedEventKind.READ:
-            source = self._seen_by(event, request.location)
+            source = self._choose_seen(event, request.location)
             self._read(event, request, source)
         if event.writes:
-            written = self._written(event, request, self.values.get(event.number, 0))
+            written = self._compute_written(event, request, self.values.get(event.number, 0))
             if written is not None:
                 self._write(event, request.location, written, source)
 
@@ -111,9 +113,9 @@ class ManyViews(Replay):
         self.now += 1
         if event.kind is SimulatedEventKind.BARRIER:
             for other in self.meetings.get(event.number, []):
-                self._tell(event, self.gathered.get(other.number, 0))
+                self._make_known(event, self.gathered.get(other.number, 0))
         elif event.number in self.location:
-            self._to_l2(event.number)
+            self._bring_to_l2(event.number)
 
     def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         self.now += 1
@@ -135,7 +137,7 @@ class ManyViews(Replay):
         for release, carries in self.carried[source].items():
             for acquire in self.completing[event.number]:
                 if self.partners[release] >> acquire.number & 1:
-                    self._tell(acquire, carries)
+                    self._make_known(acquire, carries)
 
     def _write(self, event: SimulatedEvent, location: int, written: int, source: int | None) -> None:
         number = event.number
@@ -144,8 +146,8 @@ class ManyViews(Replay):
         self.issued[number] = self.now
         self.written |= 1 << number
         here = self.at[location]
-        knows = self._known(event) | (0 if source is None else 1 << source)
-        self.older[number] = self._with_older(knows & here)
+        knows = self._list_known(event) | (0 if source is None else 1 << source)
+        self.older[number] = self._add_older(knows & here)
         self.at[location] = here | 1 << number
         self.view[event.thread] |= 1 << number
         self.sight[event.thread][number] = self.now
@@ -155,48 +157,48 @@ class ManyViews(Replay):
                 or release.kind is SimulatedEventKind.FENCE
                 or self.location.get(release.number) == location
             ):
-                carries = self._known(release) | self.told[release.number]
+                carries = self._list_known(release) | self.learned[release.number]
                 if release.writes and release.number in self.location:
                     carries |= 1 << release.number
                 self.carried[number][release.number] = carries | (self.observed[number] if release is event else 0)
         if event.kind is SimulatedEventKind.ATOMIC:
-            self._to_l2(number)
+            self._bring_to_l2(number)
             if source is not None and self.morally[source] >> number & 1:
                 for release_number, carries in self.carried[source].items():
                     known = self.carried[number].get(release_number, 0)
                     self.carried[number][release_number] = known | carries
 
     def _fence(self, fence: SimulatedEvent) -> None:
-        """fence.sc: told all that the fences before it gathered whose scopes and its own include each other."""
+        """fence.sc: gets to know all that earlier fences gathered, if the scopes include each other."""
         for other in self.sequential:
             gathered = self.gathered.get(other.number)
             if gathered is not None and other.thread != fence.thread and self.morally[fence.number] >> other.number & 1:
-                self._tell(fence, gathered)
-        self.gathered[fence.number] = self._known(fence) | self.told[fence.number]
+                self._make_known(fence, gathered)
+        self.gathered[fence.number] = self._list_known(fence) | self.learned[fence.number]
 
-    def _tell(self, acquire: SimulatedEvent, writes: int) -> None:
-        self.told[acquire.number] |= writes
-        self.telling |= 1 << acquire.number
+    def _make_known(self, acquire: SimulatedEvent, writes: int) -> None:
+        self.learned[acquire.number] |= writes
+        self.informing |= 1 << acquire.number
         for number in sorted(_members(writes & ~self.in_l2), key=self.issued.__getitem__):
-            self._to_l2(number)
+            self._bring_to_l2(number)
 
-    def _known(self, event: SimulatedEvent) -> int:
-        """The writes that come before the event for all who follow it: its thread's own, observed, and told."""
+    def _list_known(self, event: SimulatedEvent) -> int:
+        """The writes before the event: those of its thread, those it observed, and those made known to it."""
         preceding = self.preceding[event.number]
         found = self.written & preceding
         for number in _members(self.observing & preceding):
             found |= self.observed[number]
-        for number in _members(self.telling & preceding):
-            found |= self.told[number]
+        for number in _members(self.informing & preceding):
+            found |= self.learned[number]
         return found
 
-    def _to_l2(self, number: int) -> None:
+    def _bring_to_l2(self, number: int) -> None:
         if self.in_l2 >> number & 1:
             return
         location = self.location[number]
         own = self.of_thread[self.program.events[number].thread] & self.preceding[number] & self.at[location]
         for earlier in _members(own & ~self.in_l2):
-            self._to_l2(earlier)
+            self._bring_to_l2(earlier)
         self.older[number] = self._older_now(number)
         self.in_l2 |= 1 << number
         self.last_in_l2[location] = number
@@ -207,19 +209,19 @@ class ManyViews(Replay):
         if not self.in_l2 >> number & 1:
             if self.strong >> number & 1:
                 older |= self.at[self.location[number]] & self.in_l2 & self.strong
-            older = self._with_older(older)
+            older = self._add_older(older)
         return older
 
-    def _with_older(self, writes: int) -> int:
+    def _add_older(self, writes: int) -> int:
         found = writes
         for number in _members(writes):
             found |= self.older[number]
         return found
 
-    def _seen_by(self, read: SimulatedEvent, location: int) -> int | None:
-        """The write a load takes: of those older than no other one in sight, the one that came into sight last."""
+    def _choose_seen(self, read: SimulatedEvent, location: int) -> int | None:
+        """The write that a load returns: older than no other visible one, and of those the last to become visible."""
         thread = read.thread
-        visible = (self.view[thread] | self._known(read)) & self.at[location]
+        visible = (self.view[thread] | self._list_known(read)) & self.at[location]
         covered = 0
         for number in _members(visible):
             covered |= self._older_now(number)
