@@ -72,12 +72,11 @@ class LockTest:
 
 def list_cases(lock: Lock) -> list[Case]:
     """All cases of a lock, question by question."""
-    spaces = _lock_spaces(lock)
-    shared_only = spaces == (Space.SHARED,)
+    spaces = lock.spaces
     found = []
     for scenario in SCENARIOS:
         for setting in list_settings(len(scenario.parts), spaces):
-            if shared_only and not setting.placement.one_cta:
+            if Space.GLOBAL not in spaces and not setting.placement.one_cta:
                 continue
             retries = len(lock.retries) if scenario.retries else 0
             found += [Case(lock, scenario, setting, retry) for retry in range(retries + 1)]
@@ -92,15 +91,6 @@ def build_lock_tests(
     """Build the tests of these questions; `watch` yields every case when its test is built."""
     asked = [case for lock in locks for case in list_cases(lock) if case.question in questions]
     return [found for case in watch(asked) if (found := build_lock_test(case)) is not None]
-
-
-def _lock_spaces(lock: Lock) -> tuple[Space, ...]:
-    """The spaces where the lock can be: all of them, or the one that its source declares."""
-    declared = {
-        lock.program.variables[name].space for name in lock.release_variables() if name in lock.program.variables
-    }
-    fixed = [space for space in declared if space is not None]
-    return tuple(fixed[:1]) if fixed else tuple(Space)
 
 
 def build_lock_test(case: Case) -> LockTest | None:

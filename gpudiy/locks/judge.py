@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from gpudiy.litmus.access import Space
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, build_lock_test, list_cases
@@ -16,6 +17,8 @@ from gpudiy.models.verdict import Verdict
 
 LIMIT = 120.0  # seconds for one test
 LOOKED_AT = frozenset({"same-warp", "same-cluster"})  # to a model without them some settings are the same
+NO_SHARED_MEMORY = "unsupported-shared-memory"  # the flag of a model that does not speak of shared memory
+CACHED_IN_L2 = "CG"  # the set of accesses that a model names if it tells them from plain ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,27 @@ class CaseVerdict:
     case: Case
     model: str
     verdict: Verdict
+
+
+def is_asked(case: Case, model: Model) -> bool:
+    """Whether a model is asked about a case: not about shared memory if it does not speak of it and the lock can be
+    in global memory, too.
+    """
+    return not (case.setting.uses_shared_memory and _ignores_shared_memory(model) and Space.GLOBAL in case.lock.spaces)
+
+
+def describe_assumptions(lock: Lock, model: Model) -> list[str]:
+    """What the judgement of a model on a lock rests on, beside the model."""
+    found = []
+    if CACHED_IN_L2 in model.inputs:
+        found.append("plain accesses of global memory count as .cg: no L1 cache holds this memory")
+    if _ignores_shared_memory(model) and Space.GLOBAL in lock.spaces:
+        found.append("settings with shared memory are left out: the model does not speak of it")
+    return found
+
+
+def _ignores_shared_memory(model: Model) -> bool:
+    return any(flag.name == NO_SHARED_MEMORY for flag in model.unsupported)
 
 
 def simplify_case(case: Case, models: Sequence[Model]) -> Case:
@@ -51,6 +75,8 @@ class LockJudge:
             tests: dict[tuple[object, ...], tuple[str, Test] | None] = {}
             for case in list_cases(lock):
                 for model in self.models:
+                    if not is_asked(case, load_model(model)):
+                        continue
                     found = self._find_test(case, model, tests)
                     if found is None:
                         continue

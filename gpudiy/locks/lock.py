@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gpudiy.litmus.access import Space
 from gpudiy.locks.lock_program import LockProgram
 from gpudiy.locks.path import AccessStep, DecisionStep, LockPath
 from gpudiy.locks.walk import Walker
@@ -51,6 +52,14 @@ class Lock:
         steps = path.steps[path.hole :]
         written = [s.variable for s in steps if isinstance(s, AccessStep) and s.writes]
         return tuple(dict.fromkeys(written))
+
+    @property
+    def spaces(self) -> tuple[Space, ...]:
+        """The spaces where the lock can be: all of them, or the one that its source declares."""
+        variables = self.program.variables
+        declared = {variables[name].space for name in self.release_variables() if name in variables}
+        fixed = [space for space in declared if space is not None]
+        return tuple(fixed[:1]) if fixed else tuple(Space)
 
 
 def follow_lock(name: str, program: LockProgram, initial: Mapping[str, int] | None = None) -> Lock:

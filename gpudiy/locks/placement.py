@@ -60,6 +60,10 @@ class Setting:
     data: Space = Space.GLOBAL
 
     @property
+    def uses_shared_memory(self) -> bool:
+        return Space.SHARED in (self.lock, self.data)
+
+    @property
     def text(self) -> str:
         spaces = "" if self.lock is self.data is Space.GLOBAL else f"+{self.lock[0]}{self.data[0]}"
         return f"{self.placement}{spaces}"

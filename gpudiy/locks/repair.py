@@ -17,7 +17,7 @@ from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Fence, Load, Reduce, Store
 from gpudiy.litmus.test import Test
 from gpudiy.locks.generation import Case, build_lock_test, list_cases
-from gpudiy.locks.judge import LIMIT, simplify_case
+from gpudiy.locks.judge import LIMIT, is_asked, simplify_case
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.lock_program import LockProgram, read_statement
 from gpudiy.locks.patch import can_rewrite
@@ -123,8 +123,10 @@ class Repairer:
         for case in self._list_cases(self.lock):
             made = build_lock_test(case)
             for model in self.models:
-                verdict = None if made is None else self._verdict(made.test, model)
-                if verdict is not None and verdict.answer is Answer.NOT_SUPPORTED:
+                if made is None or not is_asked(case, model):
+                    continue
+                verdict = self._verdict(made.test, model)
+                if verdict.answer is Answer.NOT_SUPPORTED:
                     return verdict.reason
         return None
 
@@ -251,7 +253,7 @@ class Repairer:
         return list(found.values())
 
     def _is_forbidden(self, case: Case, model: Model) -> bool:
-        made = build_lock_test(case)
+        made = build_lock_test(case) if is_asked(case, model) else None
         return made is None or self._verdict(made.test, model).forbidden
 
     def _verdict(self, test: Test, model: Model) -> Verdict:

@@ -24,6 +24,7 @@ def format_report(report: LockReport) -> str:
     if witness is not None:
         parts += _witness_texts(report, witness)
     parts += _remark_texts(report)
+    parts += _assumption_texts([report])
     return "\n\n".join(parts)
 
 
@@ -35,16 +36,18 @@ def format_reports(reports: Sequence[LockReport]) -> str:
         by_models = [_short_judgement(report, model) for model in report.models]
         by_devices = [describe_runs(report.experiment.runs_of(report.lock, device)) for device in devices]
         rows.append([report.lock.name, *by_models, *by_devices])
-    return _table(rows)
+    return "\n\n".join([_table(rows), *_assumption_texts(reports)])
 
 
 def report_rows(report: LockReport) -> Iterator[dict[str, object]]:
-    """What `--json` prints: one row per verdict, per run and per remark."""
+    """What `--json` prints: one row per verdict, per run, per assumption and per remark."""
     for found in report.verdicts:
         yield {**_case_row(found), "model": found.model, "verdict": found.verdict.answer,
                "reason": found.verdict.reason}  # fmt: skip
     for run in report.experiment.runs_of(report.lock):
         yield _run_row(run)
+    for model, text in report.assumptions:
+        yield {"lock": report.lock.name, "by": model, "assumption": text}
     for remark in report.remarks:
         yield {"lock": report.lock.name, "remark": remark.kind, "line": remark.line, "text": remark.text}
 
@@ -107,6 +110,12 @@ def _remark_texts(report: LockReport) -> Iterator[str]:
         place = f"{program.path}:{remark.line}" if remark.line else program.path
         source = f"\n  {program.source.split(chr(10))[remark.line - 1].strip()}" if remark.line else ""
         yield f"{place}: note: {remark.text}{source}"
+
+
+def _assumption_texts(reports: Sequence[LockReport]) -> list[str]:
+    """What the judgements rest on, once for all locks."""
+    found = dict.fromkeys(assumption for report in reports for assumption in report.assumptions)
+    return ["\n".join(f"note: by {model}, {text}" for model, text in found)] if found else []
 
 
 def _case_row(found: CaseVerdict) -> dict[str, object]:

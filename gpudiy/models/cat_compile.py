@@ -29,7 +29,7 @@ from gpudiy.models.skeleton import RELATIONS
 
 DYNAMIC = {"rf": Stage.READS, "syncbar": Stage.READS, "co": Stage.COHERENCE}
 FUNCTIONS = {"domain": 1, "range": 1, "fencerel": 1, "toid": 1}
-UNSUPPORTED, OUTSIDE = "unsupported", "outside"  # how the names of flags begin that tell what a model is about
+UNSUPPORTED = "unsupported"  # how the names of flags begin that say what a model gives no meaning
 SOURCES = ("partial_orders", "orientations")
 
 
@@ -53,7 +53,6 @@ class _Compiler:
             raise self.file.source.error("a model needs at least one check", len(self.file.source.text.rstrip()))
         flags = [check for check in self.model.checks if check.flagged and check.stage is Stage.EVENTS]
         self.model.unsupported = [flag for flag in flags if flag.name.startswith(UNSUPPORTED)]
-        self.model.outside = [flag for flag in flags if flag.name.startswith(OUTSIDE)]
         return self.model
 
     def chips(self, chips: ChipsStatement) -> ChipRange:

@@ -51,7 +51,7 @@ def decide_pairs(
         yield Verdict(test, model, *reply)
 
 
-_Reply = tuple[Answer, Execution | None, str, bool, bool, dict[Outcome, Execution] | None]
+_Reply = tuple[Answer, Execution | None, str, bool, dict[Outcome, Execution] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _PairDecider:
     def __call__(self, pair: tuple[Test, Model]) -> _Reply:
         verdict = self.how.decide(*pair)
         execution = verdict.execution if self.executions else None
-        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outside, verdict.outcomes
+        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outcomes
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,6 @@ class Exploration:
         self.test = test
         self.model = model
         self.deadline = deadline
-        self.outside = False  # whether an event is one that the model was not made for
         locations = test.memory_map.locations()
         self.initial = {location: initial_memory(test, location) for location in locations.values()}
         observed: list[set[str]] = [set() for _ in test.threads]
@@ -102,7 +101,6 @@ class Exploration:
             if possible:
                 self._looked_at.update(paths)
             if prepared is not None:
-                self.outside = self.outside or any(prepared.slots[flag.slot] for flag in self.model.outside)
                 readers = [(one, other) for one, other in alike if not paths[one].writes]
                 for state, chosen in self._find(prepared, question, seen, engine, without, readers):
                     yield from self._executions_of(prepared, question, classes, state, chosen, seen)
@@ -223,6 +221,4 @@ class Exploration:
         for number in range(most if all(self.paths) else 0):
             paths = [thread[min(number, len(thread) - 1)] for thread in self.paths]
             if not self._looked_at.issuperset(paths):
-                prepared = prepare(self.test, self.model, Combination(self.initial, paths), ())
-                if prepared is not None:
-                    self.outside = self.outside or any(prepared.slots[flag.slot] for flag in self.model.outside)
+                prepare(self.test, self.model, Combination(self.initial, paths), ())

@@ -104,7 +104,6 @@ class Model:
     partial_co: bool = False
     orders: list[tuple[int, int]] = field(default_factory=list)  # slots: the order, the pairs it must orient
     unsupported: list[CompiledCheck] = field(default_factory=list)  # flags: what the model gives no meaning
-    outside: list[CompiledCheck] = field(default_factory=list)  # flags: what the model was not made for
     chips: ChipRange = ALL_CHIPS
     text: str = ""  # of the file it was compiled from
     path: str = ""

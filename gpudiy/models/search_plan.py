@@ -154,7 +154,7 @@ def only_grown(model: Model) -> frozenset[int]:
 def _function(model: Model, checks: list[CompiledCheck], stage: Stage) -> StageFunction:
     """The function of a stage, with nothing in it but what the checks, orders and coherence need."""
     needed = {check.slot for check in checks} | {pairs for _, pairs in model.orders}
-    needed |= {flag.slot for flag in (*model.unsupported, *model.outside)}
+    needed |= {flag.slot for flag in model.unsupported}
     needed |= {slot for check in model.checks for slot in _required_pairs(model, check)}
     steps: list[Step] = []
     for step in reversed(model.steps):

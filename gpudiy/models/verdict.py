@@ -49,7 +49,6 @@ class Verdict:
     execution: Execution | None = None
     reason: str = ""
     bounded: bool = False  # runs in which a loop went round too often were left out
-    outside: bool = False  # the test does what the model was not made for; it says so in its file
     outcomes: dict[Outcome, Execution] | None = None
 
     def __repr__(self) -> str:
@@ -116,7 +115,7 @@ def decide(
             return _decide_with_outcomes(exploration, engine)
         execution = next(exploration.executions(target_of(test), engine), None)
         answer = Answer.FORBIDDEN if execution is None else Answer.ALLOWED
-        return Verdict(test, model, answer, execution, bounded=exploration.bounded, outside=exploration.outside)
+        return Verdict(test, model, answer, execution, bounded=exploration.bounded)
     except Undecidable as problem:
         return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
     except OutOfTime:
@@ -143,5 +142,5 @@ def _decide_with_outcomes(exploration: Exploration, engine: Engine) -> Verdict:
     answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
     return Verdict(
         test, exploration.model, answer, shown,
-        bounded=exploration.bounded, outside=exploration.outside, outcomes=found,
+        bounded=exploration.bounded, outcomes=found,
     )  # fmt: skip

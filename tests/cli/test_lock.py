@@ -70,9 +70,14 @@ def test_no_meaning_is_not_fine(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_many_locks_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lock", "check", WRONG, RIGHT, "-m", "ptx-asplos15", "-j", "2"]) == 1
-    assert [line.split() for line in capsys.readouterr().out.splitlines()] == [
+    table, notes = capsys.readouterr().out.split("\n\n")
+    assert [line.split() for line in table.splitlines()] == [
         ["lock", "ptx-asplos15"], [WRONG, "wrong"], [RIGHT, "right"],
     ]  # fmt: skip
+    assert notes.splitlines() == [
+        "note: by ptx-asplos15, plain accesses of global memory count as .cg: no L1 cache holds this memory",
+        "note: by ptx-asplos15, settings with shared memory are left out: the model does not speak of it",
+    ]
 
 
 def test_fix(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from gpudiy.models.circuit import Circuit
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.model import Model
 from gpudiy.models.symbolic import SymbolicModel
-from gpudiy.models.verdict import decide
+from gpudiy.models.verdict import Answer, decide
 from models.relations import RELATION_NAMES, SET_NAMES, Tree, World, has_cycle, relation_trees, text_of, worlds
 
 
@@ -384,5 +384,5 @@ def test_spaces_and_cache_operators_are_sets() -> None:
         ("W & CG & GLOBAL", False), ("R & CA & SHARED", False), ("CG & SHARED", True), ("CV", True),
         ("IW & SHARED", False), ("(R & SHARED) \\ CA", False), ("M \\ (GLOBAL | SHARED)", True),
     ):  # fmt: skip
-        model = compile_cat(f"flag ~empty {expression} as outside-it\nacyclic po as order", "mine.cat", "mine")
-        assert decide(test, model).outside == (not empty), expression
+        model = compile_cat(f"flag ~empty {expression} as unsupported-it\nacyclic po as order", "mine.cat", "mine")
+        assert (decide(test, model).answer is Answer.NOT_SUPPORTED) == (not empty), expression

@@ -23,7 +23,7 @@ UNREADABLE, NO_TEXT = "r", "-"
 
 @dataclass(frozen=True, slots=True)
 class ModelVerdicts:
-    """A letter for each model, a capital where it does not speak of such tests; and the picture as SVG, if any."""
+    """A letter for each model, and the picture as SVG, if any."""
 
     letters: str
     picture: str = ""
@@ -39,15 +39,10 @@ def decide_text(text: str, models: tuple[str, ...] = MODELS, picture: bool = Fal
     except LitmusError:
         return ModelVerdicts(UNREADABLE * len(models))
     verdicts = [decide(test, load_model(model), limit=LIMIT) for model in models]
-    letters = "".join(map(_letter, verdicts))
+    letters = "".join(LETTERS[verdict.answer] for verdict in verdicts)
     if not picture:
         return ModelVerdicts(letters)
     return ModelVerdicts(letters, *_picture([verdict for verdict in verdicts if not verdict.undecided]))
-
-
-def _letter(verdict: Verdict) -> str:
-    letter = LETTERS[verdict.answer]
-    return letter.upper() if verdict.outside else letter
 
 
 def _picture(verdicts: list[Verdict]) -> tuple[str, str]:

@@ -96,9 +96,7 @@ class Report {
   }
 
   describeVerdict(test, model) {
-    const letter = this.verdicts[test][model];
-    const word = VERDICT_WORDS[letter.toLowerCase()];
-    return letter === letter.toLowerCase() ? word : `${word}, though it does not speak of such tests`;
+    return VERDICT_WORDS[this.verdicts[test][model]];
   }
 
   shownCell(cell, counts) {

@@ -116,10 +116,8 @@ class Panel {
     if (!report.models.length) return null;
     return make("ul", { class: "models" }, ...report.models.map((model, place) => {
       const letter = report.verdicts[test][place];
-      const outside = letter !== letter.toLowerCase();
-      return make("li", { class: `verdict-${letter === "-" ? "none" : letter.toLowerCase()}${outside ? " outside" : ""}`, title: `${report.about[place]}${outside ? "; it does not speak of such tests" : ""}` || null },
-        make("b", {}, model), " ", make("span", { class: "badge" }, VERDICT_WORDS[letter.toLowerCase()]),
-        outside ? make("span", { class: "quiet small" }, " outside its scope") : null,
+      return make("li", { class: `verdict-${letter === "-" ? "none" : letter}`, title: report.about[place] || null },
+        make("b", {}, model), " ", make("span", { class: "badge" }, VERDICT_WORDS[letter]),
         report.breakers(test, place).length ? make("span", { class: "breach", title: "observed, although this model forbids it" }, "!") : null);
     }));
   }
