@@ -4,7 +4,7 @@
 #define CAME 1u
 #define DONE (1u << 8)
 #define GAVE_UP (1u << 16)
-#define START_UP 64u  // times as long are the first looks of a launch: not all threads start at once
+#define START_UP 64u  // in the first round threads wait so many times longer: not all start at once
 
 INLINE u32 announce(GLOBAL const Launch *launch, GLOBAL u32 *meeting, u32 what)
 {

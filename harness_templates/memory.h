@@ -1,4 +1,4 @@
-// Where the locations of an instance are, what they hold at first, and where its results go.
+// Where the locations and results of an instance are, and the initial values of locations.
 
 // Variable `v` of an instance lies among the variables of the instance `instance ^ launch->masks[v]`.
 INLINE u64 location_offset(GLOBAL const Launch *launch, u32 instance, u32 variable)
@@ -29,14 +29,14 @@ INLINE u64 got(GLOBAL const u8 *place, u32 wide)
     return wide ? *(GLOBAL const u64 *)place : *(GLOBAL const u32 *)place;
 }
 
-// The results of an instance stand side by side.
+// The results of an instance are adjacent.
 INLINE u64 got_result(GLOBAL const Launch *launch, GLOBAL const u8 *results, u32 instance, u32 row)
 {
     const u64 at = (u64)instance * launch->rows + row;
     return launch->wide ? ((GLOBAL const u64 *)results)[at] : ((GLOBAL const u32 *)results)[at];
 }
 
-// Shared variables live in the CTA: every round they are made anew, and what they hold at its end is a result.
+// Shared variables live in the CTA: they are initialised in every round, and their values at its end are results.
 FUNCTION void begin_shared(GLOBAL const Launch *launch, SHARED u64 *shared)
 {
     const u32 count = launch->shared_variables * launch->warp_groups * launch->lane_groups * launch->batch;
@@ -55,7 +55,7 @@ FUNCTION void end_shared(
     group_barrier();
     for (u32 i = thread_number(); i < count; i += group_size()) {
         const u32 variable = i % variables;
-        const u32 row = launch->shared_row[variable];  // 1 + the row of results it is shown in
+        const u32 row = launch->shared_row[variable];  // 1 + its row of the results
         if (row != 0 && launch->shared_home[variable] == home) {
             const u32 slot = i / variables;
             const u32 instance =

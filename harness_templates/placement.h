@@ -1,5 +1,5 @@
 // Which thread of the test a thread runs in a round: at every level of the scope tree the units (clusters, CTAs of a
-// cluster, warps of a CTA, lanes of a warp) are permuted, then dealt out so that each instance group gets one unit for
+// cluster, warps of a CTA, lanes of a warp) are permuted, then assigned so that each instance group gets one unit for
 // every place it needs. README.md has a drawing.
 
 #define NOBODY 0xffffffffu
@@ -11,7 +11,7 @@ typedef struct {
     u32 home;            // the place of this CTA: ((kernel, cluster), CTA)
 } Position;
 
-// CTAs are shuffled a cluster at a time, once a launch: the first `testing_groups` run instances, the others stress.
+// Clusters of CTAs are shuffled once per launch: the first `testing_groups` run instances, the others stress.
 INLINE u32 group_position(GLOBAL const Launch *launch)
 {
     const u32 size = launch->cluster_groups;

@@ -1,5 +1,5 @@
-// Results to a histogram, exactly: a table of slots, each owned by the first instance with that outcome. Instances are
-// compared with the owner by value, first in a small table of the CTA, then in the table of the launch.
+// Counts outcomes exactly, in a table of slots; the first instance with an outcome owns its slot. Instances are compared
+// with the owner by value, first in a small table of the CTA, then in the table of the launch.
 // The table of the launch: `slots` owners (1 + instance), `slots` counts, then the values of each owner.
 
 #define NEARBY_SLOTS 64u

@@ -1,5 +1,5 @@
-// Stress: threads that hammer the lines of a scratchpad. Every access is volatile and is counted; what is stored names
-// the pattern, so that optcheck finds the loops again.
+// Stress: threads that access the lines of a scratchpad all the time. Every access is volatile and is counted; the
+// stored value names the pattern, so that optcheck finds the loops in the SASS.
 
 #define STRESS_STORE(pattern) VOLATILE_STORE(GLOBAL, u32, place, 0x07f3b000u + pattern)
 #define STRESS_LOAD() ((void)VOLATILE_LOAD(GLOBAL, u32, place))
@@ -35,7 +35,7 @@ FUNCTION u32 stress(GLOBAL u32 *place, u32 pattern, u32 accesses)
     return 2 * pairs;
 }
 
-// A warp hammers one line; its lanes stand side by side or, for bank conflicts, a whole row of banks apart.
+// A warp stresses one line; its lanes access adjacent words or, for bank conflicts, words of the same bank.
 INLINE GLOBAL u32 *stress_place(GLOBAL const Launch *launch, GLOBAL u32 *scratchpad, u32 round)
 {
     const u32 warp = (group_number() * group_size() + thread_number()) / launch->warp_size;
@@ -52,7 +52,7 @@ INLINE void count_many(GLOBAL u32 *low, GLOBAL u32 *high, u32 number)
     }
 }
 
-// What a stressing CTA does: it stops early when the testing ones are done.
+// What a stressing CTA does: it stops early when the testing CTAs are done.
 FUNCTION void only_stress(GLOBAL const Launch *launch, GLOBAL u32 *scratchpad, GLOBAL u32 *counters)
 {
     for (u32 round = 0; round < launch->rounds; round++) {

@@ -24,7 +24,7 @@ FINE, REFUSED, BAD_INPUT, FAILED = 0, 1, 2, 3
 EPILOG = """\
 DIR gets one cubin per batch of tests and index.jsonl, one line per test: where it is, what optcheck found. A test that
 optcheck does not find unchanged is refused: its line names no file. `gpudiy run DIR` runs these cubins as they are.
-What was compiled before is taken from the cache in $XDG_CACHE_HOME/gpudiy.
+Tests that were compiled before are taken from the cache in $XDG_CACHE_HOME/gpudiy.
 
 examples:
   gpudiy build tests/ --arch sm_80,sm_90 -o built
@@ -51,10 +51,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the language of the harness (default: cuda)",
     )
     parser.add_argument("-j", "--jobs", metavar="N", type=positive, default=2, help="worker processes (default: 2)")
-    parser.add_argument("--keep-optimised", action="store_true", help="hand on tests that optcheck found changed")
+    parser.add_argument("--keep-optimised", action="store_true", help="also keep tests that optcheck found changed")
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
-    loudness.add_argument("-v", "--verbose", action="store_true", help="print tools, cache and every verdict too")
+    loudness.add_argument("-v", "--verbose", action="store_true", help="print tools, cache and every finding too")
 
 
 def _architectures(text: str) -> list[str]:
@@ -68,19 +68,19 @@ def _architectures(text: str) -> list[str]:
 
 def run(arguments: Namespace) -> int:
     emit = arguments.emit or ("cubin" if arguments.dialect == "cuda" else "source")
-    complaint = _complaint(arguments, emit)
-    if complaint is not None:
-        raise UsageError(complaint)
+    problem = _find_usage_error(arguments, emit)
+    if problem is not None:
+        raise UsageError(problem)
     if arguments.output not in (None, "-"):
         expect_writable(arguments.output, folder=True)
     tests, code = _load(arguments.paths)
     if not tests:
         return code or BAD_INPUT
-    made = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](tests, arguments)
-    return max(code, made)
+    built = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](tests, arguments)
+    return max(code, built)
 
 
-def _complaint(arguments: Namespace, emit: str) -> str | None:
+def _find_usage_error(arguments: Namespace, emit: str) -> str | None:
     if emit != "source" and arguments.dialect != "cuda":
         return f"only --dialect cuda has {emit}; for {arguments.dialect} use --emit source"
     if emit != "source" and arguments.arch is None:
@@ -93,7 +93,7 @@ def _complaint(arguments: Namespace, emit: str) -> str | None:
 
 
 def _load(paths: Sequence[str]) -> tuple[dict[Test, SourcedTest], int]:
-    """The tests, each with its text, and the exit code that those ask for which cannot be read."""
+    """The tests with their sources, and the exit code for files that cannot be read."""
     from gpudiy.litmus.errors import LitmusError
     from gpudiy.litmus.sources import find_sources, load_each_with_places
 
@@ -128,13 +128,13 @@ def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
 
     folder = Path(arguments.output)
     entries = build_folder(tests, arguments.arch, folder, arguments.jobs, arguments.keep_optimised, watch)
-    handed = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
-    refused = [built for built in handed if built.file is None]
+    built_tests = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
+    refused = [built for built in built_tests if built.file is None]
     for built in refused:
         say(f"{built.test}: not built for {built.arch}: {built.reason}")
     if not arguments.quiet:
-        kept = len(handed) - len(refused)
-        print(f"{kept:,} of {format_count(len(handed), 'test')} in {folder}")
+        kept = len(built_tests) - len(refused)
+        print(f"{kept:,} of {format_count(len(built_tests), 'test')} in {folder}")
     return max(*codes, REFUSED if refused else FINE)
 
 
@@ -148,7 +148,7 @@ def _print_tools(architecture: str) -> None:
 
 
 def _print_failure(source: SourcedTest, failure: BuildFailure) -> int:
-    """Print why a test was not built; the exit code it asks for."""
+    """Print why a test was not built; returns the exit code."""
     if failure.rejected:
         say(source.error_at(failure.message, failure.thread, failure.index))
         return BAD_INPUT
@@ -180,7 +180,7 @@ def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
 def _render(
     tests: Iterable[Test], key: Callable[[Test], str], render: Callable[[Test], Rendered], quiet: bool
 ) -> tuple[list[Rendered], int]:
-    """The code of each test that can be run, once for tests of one key, and the exit code that the others ask for."""
+    """The code of each test that can be run, once per key, and the exit code for the others."""
     from gpudiy.harness.source import NotRunnable
 
     rendered: dict[str, Rendered] = {}
@@ -196,7 +196,7 @@ def _render(
 
 
 def _write(text: str, output: str | None, name: str) -> None:
-    """To standard output, or whole into the directory."""
+    """Write to standard output, or to a file in the directory."""
     if output is None or output == "-":
         sys.stdout.write(text)
         return

@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="+",
-        help=f"{PATH_HELP}; or the DIR of `gpudiy build`, whose cubins are run as they are",
+        help=f"{PATH_HELP}; or the DIR of `gpudiy build`, to run its cubins as they are",
     )
     parser.add_argument(
         "--device",
@@ -68,7 +68,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="LOG", help="write the log here: .txt or .log, .jsonl, .parquet (default: no log)"
     )
-    parser.add_argument("--format", choices=("text", "jsonl", "parquet"), help="of the log, whatever its suffix")
+    parser.add_argument(
+        "--format", choices=("text", "jsonl", "parquet"), help="format of the log, whatever its suffix is"
+    )
     parser.add_argument("--resume", action="store_true", help="add to the log; tests that are in it are not run again")
     parser.add_argument("--json", action="store_true", help="print the records as JSON lines")
     loudness = parser.add_mutually_exclusive_group()
@@ -89,12 +91,12 @@ def run(arguments: Namespace) -> int:
     log = open_log_of_run(arguments.output or None, arguments.format, resume=arguments.resume, report_damage=say)
     table = RunTable(arguments.quiet, arguments.verbose)
     code = 2 if bad else 0
-    shown: Callable[[Record], None] = _json_line if arguments.json else table.show
+    show_record: Callable[[Record], None] = _print_json_line if arguments.json else table.show
     if log is not None:
-        shown = _survive_closed_output(shown)
+        show_record = _survive_closed_output(show_record)
     try:
         for device in devices:
-            code = max(code, _run_on(device, tests, built, settings, log, shown, arguments.quiet))
+            code = max(code, _run_on(device, tests, built, settings, log, show_record, arguments.quiet))
     except KeyboardInterrupt:
         kept = f"; what was finished is in {arguments.output}" if log is not None else ""
         say(f"gpudiy: interrupted{kept}")
@@ -143,7 +145,7 @@ def _run_on(
     built: Path | None,
     settings: RunSettings,
     log: GrowingLog | None,
-    shown: Callable[[Record], None],
+    show_record: Callable[[Record], None],
     quiet: bool,
 ) -> int:
     from gpudiy.cli.progress import RunProgress
@@ -163,16 +165,16 @@ def _run_on(
                 progress.finish_test()
                 if log is not None:
                     log.add(record)
-                shown(record)
-                codes.append(_code(record))
-    except (InputError, WorkerFailure) as error:  # the other devices are still to be tried
+                show_record(record)
+                codes.append(_exit_code(record))
+    except (InputError, WorkerFailure) as error:  # go on with the other devices
         say(error.report("gpudiy run"))
         return error.exit_code
     return _combine_codes(codes)
 
 
-def _code(record: Record) -> int | None:
-    """The exit code that a record alone would give; None when its test cannot be run there."""
+def _exit_code(record: Record) -> int | None:
+    """The exit code for one record; None if its test cannot be run on the device."""
     from gpudiy.logs.decision import Sighting, decide_record
 
     sighting = decide_record(record).sighting
@@ -188,12 +190,12 @@ def _combine_codes(codes: list[int | None]) -> int:
     return max(ran) if ran else 3 * bool(codes)
 
 
-def _survive_closed_output(shown: Callable[[Record], None]) -> Callable[[Record], None]:
-    """Show records as long as somebody reads; the log is written to its end all the same."""
+def _survive_closed_output(show_record: Callable[[Record], None]) -> Callable[[Record], None]:
+    """Print records until standard output is closed; the log is still written completely."""
 
     def show(record: Record) -> None:
         try:
-            shown(record)
+            show_record(record)
             sys.stdout.flush()
         except BrokenPipeError:
             discard_output()
@@ -201,7 +203,7 @@ def _survive_closed_output(shown: Callable[[Record], None]) -> Callable[[Record]
     return show
 
 
-def _json_line(record: Record) -> None:
+def _print_json_line(record: Record) -> None:
     from gpudiy.logs.json_lines import print_json_line
 
     print(print_json_line(record), end="", flush=True)
