@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 
+from gpudiy.harness.cuda_library import libraries
 from gpudiy.harness.host_build import compile_host
 from gpudiy.litmus import Test, read_test
 
@@ -76,7 +77,7 @@ class Machine:
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(paths),
-            "LD_LIBRARY_PATH": str(DRIVER.parent),
+            "LD_LIBRARY_PATH": os.pathsep.join((str(DRIVER.parent), *(compiler_folders() if PRELOAD else ()))),
             "STANDIN_CHIPS": self.chips,
             "STANDIN_FAULTS": self.faults,
             "STANDIN_JOURNAL": str(self.directory / "journal"),
@@ -147,6 +148,11 @@ class Machine:
         link = self.directory / "kernels" / f"{image_hash(cubin):016x}.so"
         link.unlink(missing_ok=True)
         link.symlink_to(library)
+
+
+def compiler_folders() -> list[str]:
+    """Where NVRTC is: under a sanitizer it does not find the libraries beside it by itself."""
+    return sorted({str(Path(library._name).parent) for library in libraries("nvrtc")})
 
 
 def image_hash(image: bytes) -> int:
