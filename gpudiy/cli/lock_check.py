@@ -102,6 +102,8 @@ def exit_code(reports: Sequence[LockReport]) -> int:
     answers = {answer for report in reports for answer in report.answers()}
     if any(report.judgement is Judgement.WRONG for report in reports):
         return WRONG
-    if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED} or any(report.experiment.failed for report in reports):
+    if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED, Answer.NO_RUN} or any(
+        report.experiment.failed for report in reports
+    ):
         return FAILED
     return UNSUPPORTED if Answer.NOT_SUPPORTED in answers else 0

@@ -117,12 +117,14 @@ def _code(decided: DecidedTest, expected: Expectations | None, limit: float | No
     for row in undecided:
         if row.verdict is Answer.OUT_OF_TIME:
             say(f"{decided.file}: {row.test} is undecided by {row.model} after {limit:g} s")
+        elif row.verdict is Answer.NO_RUN:
+            say(f"{decided.file}: {row.test} is undecided by {row.model}: {row.reason}")
         else:
             say(f"{decided.file}: error: {row.test}: {row.reason}")
-    if undecided:
+    if undecided and not (expected is not None and all(row.verdict is Answer.NO_RUN for row in undecided)):
         if expected is not None and not expected.expects(decided):
             return 0  # nothing is expected of this test
-        return 3 if any(row.verdict is Answer.OUT_OF_TIME for row in undecided) else 2
+        return 3 if any(row.verdict in (Answer.OUT_OF_TIME, Answer.NO_RUN) for row in undecided) else 2
     problem = None if expected is None else expected.compare(decided)
     if problem is not None:
         say(problem)

@@ -13,7 +13,14 @@ from gpudiy.locks.witness import LockWitness, list_events, mark_source
 from gpudiy.logs.decision import count_sightings
 from gpudiy.models.verdict import Answer
 
-WORST_FIRST = (Answer.ALLOWED, Answer.OUT_OF_TIME, Answer.BOUNDED, Answer.NOT_SUPPORTED, Answer.FORBIDDEN)
+WORST_FIRST = (
+    Answer.ALLOWED,
+    Answer.OUT_OF_TIME,
+    Answer.BOUNDED,
+    Answer.NO_RUN,
+    Answer.NOT_SUPPORTED,
+    Answer.FORBIDDEN,
+)
 
 
 def format_report(report: LockReport) -> str:

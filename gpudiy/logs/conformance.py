@@ -333,4 +333,6 @@ def _why_undecided(verdict: Verdict) -> str:
         return f"the model has no meaning for the test: {verdict.reason}"
     if verdict.answer is Answer.OUT_OF_TIME:
         return "not decided in time"
+    if verdict.answer is Answer.NO_RUN:
+        return f"not decided: {verdict.reason}"
     return "not decided: a loop may go round more often than was looked at"

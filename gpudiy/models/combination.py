@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import NamedTuple
 
 from gpudiy.litmus.access import ScalarType
@@ -192,6 +194,10 @@ def prepare(test: Test, model: Model, combination: Combination, alike: Iterable[
     check_supported(model, skeleton, slots)
     releases = skeleton.releases()
     if forbidden or not all(releases):
+        return None
+    if all(len(ways) == 1 for ways in releases) and not skeleton.can_end(
+        reduce(or_, [ways[0] for ways in releases], 0)
+    ):
         return None
     orders = []
     for order, oriented in model.orders:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import product
@@ -47,6 +48,7 @@ class Exploration:
     def __init__(self, test: Test, model: Model, unroll: int, deadline: float | None = None) -> None:
         self.test = test
         self.model = model
+        self.unroll = unroll
         self.deadline = deadline
         locations = test.memory_map.locations()
         self.initial = {location: initial_memory(test, location) for location in locations.values()}
@@ -63,6 +65,10 @@ class Exploration:
         self.paths = self._run_threads(unroll)
         self._problem: str | None = None
         self._looked_at: set[Path] = set()
+
+    def without_filter(self) -> Exploration:
+        """The same of the test that leaves out no final state."""
+        return Exploration(replace(self.test, filter=None), self.model, self.unroll, self.deadline)
 
     @property
     def bounded(self) -> bool:

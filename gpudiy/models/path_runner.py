@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from gpudiy.litmus.barrier_count import count_threads
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.dependencies import Dependencies
 from gpudiy.litmus.flow import memory_uses
@@ -278,7 +279,13 @@ class PathRunner:
         before = run.meetings.get(key, 0)
         run.meetings[key] = before + 1
         run.marks += 1
-        event = Event(EventKind.BARRIER, self.number, barrier, meeting=(*key, before), count=count)
+        event = Event(
+            EventKind.BARRIER,
+            self.number,
+            barrier,
+            meeting=(*key, before),
+            count=None if count is None else count_threads(count),
+        )
         run.add(event, 0, run.depends.dependencies(barrier))
         run.position += 1
         return [run]

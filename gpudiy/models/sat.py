@@ -355,4 +355,18 @@ class Formula:
             for relation, literal in zip(releases, self._one_of(len(releases)), strict=True):
                 for bit in self.prepared.algebra.members(relation):
                     ways[bit].append(literal)
-        return {bit: self.circuit.any(literals) for bit, literals in ways.items()}
+        released = {bit: self.circuit.any(literals) for bit, literals in ways.items()}
+        self._require_end(released)
+        return released
+
+    def _require_end(self, released: Symbols) -> None:
+        """No barrier waits, in the end, for itself; see `EventSkeleton.can_end`."""
+        a = self.prepared.algebra
+        needs: dict[int, list[int]] = defaultdict(list)
+        for first, later in a.pairs(self.skeleton.waiting_order):
+            needs[first * a.size + later].append(TRUE)
+            for other in range(a.size):
+                literal = released.get(later * a.size + other)
+                if literal is not None:
+                    needs[first * a.size + other].append(literal)
+        self.symbolic.require_acyclic({bit: self.circuit.any(literals) for bit, literals in needs.items()})

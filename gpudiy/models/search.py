@@ -268,6 +268,8 @@ class Search:
             meeting = 0
             for release in chosen:
                 meeting |= release
+            if not self.prepared.skeleton.can_end(meeting):
+                continue
             slots = self._slots(meeting)
             self._count_check()
             if stages[Stage.READS](self.algebra, slots) is not None:

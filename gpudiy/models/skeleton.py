@@ -146,6 +146,20 @@ class EventSkeleton:
             found.append([self.algebra.relation((other, number) for other in way) for way in ways])
         return found
 
+    def can_end(self, syncbar: int) -> bool:
+        """Whether barriers that release each other so can all end: none waits, in the end, for itself."""
+        a = self.algebra
+        return not a.closure(a.compose(self.waiting_order, syncbar | a.identity)) & a.identity
+
+    @cached_property
+    def waiting_order(self) -> int:
+        """Pairs of a barrier that waits and a later one of its thread, which is reached only when the first ends."""
+        waiting = self._where(
+            lambda event: isinstance(event.instruction, Barrier) and event.instruction.mode is BarrierMode.SYNC
+        )
+        barriers = self.static(EventKind.BARRIER.value)
+        return self._program_order() & self.algebra.product(waiting, barriers)
+
     def with_values(self, values: Sequence[Value]) -> tuple[Event, ...]:
         return tuple(
             event if event.value == value else replace(event, value=value)

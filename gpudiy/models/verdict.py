@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from gpudiy.errors import InputError
 from gpudiy.litmus.condition import Expression, Not, Quantifier, holds
+from gpudiy.litmus.control_flow import may_end
+from gpudiy.litmus.instruction import Barrier
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import Outcome, final_state
 from gpudiy.litmus.test import Test
@@ -16,9 +18,11 @@ from gpudiy.models.exploration import Engine, Exploration
 from gpudiy.models.model import Model
 from gpudiy.models.problems import OutOfTime, Undecidable
 
+NO_RUN_REASON = "no run ends: threads wait at barriers, or loop, for ever"
+
 
 class Answer(StrEnum):
-    """What a model says of an outcome; the last three are the ways to be undecided.
+    """What a model says of an outcome; the others are the ways to be undecided.
 
     The value is the word that is printed and stored.
     """
@@ -28,6 +32,7 @@ class Answer(StrEnum):
     NOT_SUPPORTED = "unsupported"  # the model gives no meaning to something in the test
     BOUNDED = "undecided (bounded)"  # loops may go round more often than was looked at
     OUT_OF_TIME = "undecided"
+    NO_RUN = "undecided (no run ends)"  # nothing can be asked of the final states of runs that never end
 
     @property
     def undecided(self) -> bool:
@@ -76,9 +81,11 @@ class Verdict:
     def holds(self) -> bool | None:
         """Whether what the test claims is true: a reachable exists, an unreachable ~exists, an unbroken forall.
 
-        None if the test is undecided.
+        None if the test is undecided. Of a test without a run that ends the claim is about nothing: no state is
+        reached, and none breaks it.
         """
-        return None if self.undecided else self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
+        undecided = self.undecided and self.answer is not Answer.NO_RUN
+        return None if undecided else self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
 
 
 class Undecided(InputError):
@@ -114,12 +121,29 @@ def decide(
         if all_outcomes:
             return _decide_with_outcomes(exploration, engine)
         execution = next(exploration.executions(target_of(test), engine), None)
+        if execution is None and not _has_run_that_ends(exploration, engine):
+            return Verdict(test, model, Answer.NO_RUN, reason=NO_RUN_REASON)
         answer = Answer.FORBIDDEN if execution is None else Answer.ALLOWED
         return Verdict(test, model, answer, execution, bounded=exploration.bounded)
     except Undecidable as problem:
         return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
     except OutOfTime:
         return Verdict(test, model, Answer.OUT_OF_TIME, reason=f"no verdict after {limit:g} s")
+
+
+def _has_run_that_ends(exploration: Exploration, engine: Engine) -> bool:
+    """Whether a test has a run that ends, or may have one that a bound on loops left out.
+
+    Only barriers and loops keep a run from ending; where there are none the answer is known.
+    """
+    test = exploration.test
+    if not all(may_end(thread) for thread in test.threads):
+        return False
+    waits = any(isinstance(instruction, Barrier) for thread in test.threads for instruction in thread)
+    if not waits or exploration.bounded:
+        return True
+    without_filter = exploration if test.filter is None else exploration.without_filter()
+    return next(without_filter.executions(None, engine), None) is not None
 
 
 def outcomes(
@@ -139,6 +163,8 @@ def _decide_with_outcomes(exploration: Exploration, engine: Engine) -> Verdict:
     target = target_of(test)
     asked = (execution for outcome, execution in found.items() if holds(target, final_state(test, outcome).__getitem__))
     shown = next(asked, None)
+    if not found and not _has_run_that_ends(exploration, engine):
+        return Verdict(test, exploration.model, Answer.NO_RUN, reason=NO_RUN_REASON, outcomes=found)
     answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
     return Verdict(
         test, exploration.model, answer, shown,

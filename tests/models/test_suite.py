@@ -32,7 +32,7 @@ def test_outcomes_contain_the_verdict(name: str) -> None:
     case = CASES[name]
     for model, word in case.expected.items():
         if word == Answer.NOT_SUPPORTED:
-            continue
+            continue  # there are no outcomes to list
         by_search, by_sat = (
             set(outcomes(case.test, load_model(model), engine)) for engine in (Engine.SEARCH, Engine.SAT)
         )
@@ -56,9 +56,7 @@ def test_every_model_has_both_verdicts() -> None:
     for case in CASES.values():
         for model, word in case.expected.items():
             words.setdefault(model, set()).add(word)
-    for model in ("ptx-asplos15", "ptx-asplos15-cumulative"):
-        words[model].remove("unsupported")
-    assert words == {model: {"allowed", "forbidden"} for model in model_names()}
+    assert all(words[model] >= {"allowed", "forbidden"} for model in model_names())
 
 
 @pytest.mark.parametrize("name", [name for name in PROXIES if "alias" not in name])

@@ -17,6 +17,7 @@ from gpudiy.devices.simulation.profile import MemoryFamily, Profile
 from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus import Test
 from gpudiy.litmus.access import Access, Order, Proxy, Scope
+from gpudiy.litmus.barrier_count import count_threads
 from gpudiy.litmus.instruction import (
     Alu,
     Atomic,
@@ -110,7 +111,7 @@ def _waiting(program: SimulatedProgram) -> Iterator[str]:
     for barrier in program.events:
         if barrier.waits and isinstance(barrier.instruction, Barrier):
             count = barrier.instruction.count
-            if isinstance(count, Immediate) and count.value - 1 > len(barriers_met_by(program, barrier)):
+            if isinstance(count, Immediate) and count_threads(count.value) - 1 > len(barriers_met_by(program, barrier)):
                 yield f"P{barrier.thread} waits at a barrier for {count.value} threads that never come together"
     try:
         table.sort()

@@ -17,6 +17,7 @@ MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
 LIMIT = 2.0  # seconds for one verdict; a report must not wait for one hard test
 LETTERS = {
     Answer.ALLOWED: "a", Answer.FORBIDDEN: "f", Answer.OUT_OF_TIME: "u", Answer.BOUNDED: "u", Answer.NOT_SUPPORTED: "x",
+    Answer.NO_RUN: "u",
 }  # fmt: skip
 UNREADABLE, NO_TEXT = "r", "-"
 

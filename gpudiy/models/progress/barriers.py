@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from gpudiy.litmus.barrier_count import count_threads
 from gpudiy.models.problems import Undecidable
 
 
@@ -26,11 +27,6 @@ class Arrival(NamedTuple):
 Arrivals = tuple[tuple[BarrierKey, tuple[Arrival, ...]], ...]  # since each barrier was last complete, sorted
 
 
-def arrivals_needed(count: int) -> int:
-    """How many litmus threads a barrier with this count waits for."""
-    return count
-
-
 def add_arrival(arrivals: Arrivals, key: BarrierKey, arrival: Arrival) -> Arrivals:
     """The arrivals with one more; raises `Undecidable` where the threads do not agree how many are expected."""
     known = dict(arrivals)
@@ -45,5 +41,5 @@ def is_complete(arrived: tuple[Arrival, ...], unfinished: Iterable[int]) -> bool
     """Whether a barrier is complete; without a count it waits for all threads of the CTA that have not finished."""
     count = arrived[0].expected
     if count is not None:
-        return len(arrived) >= arrivals_needed(count)
+        return len(arrived) >= count_threads(count)
     return {each.thread for each in arrived}.issuperset(unfinished)
