@@ -23,6 +23,7 @@ def read_as_type(value: int, type: ScalarType) -> int:
 
 
 def compare_values(comparison: Comparison, left: int, right: int, type: ScalarType) -> bool:
+    """Compare two bit patterns as numbers of a type."""
     one, other = read_as_type(left, type), read_as_type(right, type)
     return {
         Comparison.EQ: one == other, Comparison.NE: one != other, Comparison.LT: one < other,

@@ -60,7 +60,7 @@ class Circuit:
             self.clauses += [[gate, -literal] for literal in found]
         return gate
 
-    def implied(self, ways: Iterable[tuple[int, ...]]) -> int:
+    def imply(self, ways: Iterable[tuple[int, ...]]) -> int:
         """A literal that is true where all literals of one of the ways are, and perhaps elsewhere."""
         left = []
         for way in ways:

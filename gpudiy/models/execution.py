@@ -84,7 +84,7 @@ class Execution:
             self._slots = tuple(slots)
         return self._slots
 
-    def renamed(self, threads: tuple[int, ...], traces: tuple[Trace, ...], outcome: Outcome) -> Execution:
+    def rename_threads(self, threads: tuple[int, ...], traces: tuple[Trace, ...], outcome: Outcome) -> Execution:
         """The same execution with other threads in the same parts: thread number n does what `threads[n]` does here.
 
         `traces` are the runs of the threads as they are then.

@@ -176,7 +176,7 @@ class Exploration:
             threads = tuple(parts.get(thread, thread) for thread in range(len(self.test.threads)))
             numbers = [prepared.combination.paths[part].number for part in threads]
             traces = tuple(self.paths[thread][number].trace for thread, number in enumerate(numbers))
-            yield found.renamed(threads, traces, outcome)
+            yield found.rename_threads(threads, traces, outcome)
 
     def _final_state(
         self, prepared: Prepared, question: StateQuestion, state: FinalState, chosen: Chosen

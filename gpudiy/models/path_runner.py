@@ -184,7 +184,7 @@ class PathRunner:
             following.append(chosen)
         return following
 
-    def _chosen(self, run: ThreadRun, term: Term, values: Collection[Value]) -> Value | None:
+    def _find_value(self, run: ThreadRun, term: Term, values: Collection[Value]) -> Value | None:
         """The value that was chosen for a term, if it was."""
         return next((value for value in values if run.decided.get(self.terms.has_value(term, value))), None)
 
@@ -200,7 +200,7 @@ class PathRunner:
         target: SymbolicValue | None = self._value(run, instruction.address)
         if isinstance(target, (ReadTerm, Applied)):
             variables = self._variables(run.position)
-            chosen = self._chosen(run, target, variables)
+            chosen = self._find_value(run, target, variables)
             if chosen is None:
                 return self._choose(run, target, variables, "as an address")
             target = chosen
@@ -266,7 +266,7 @@ class PathRunner:
         for operand in (barrier.identifier, barrier.count):
             value = None if operand is None else self._value(run, operand)
             if isinstance(value, (ReadTerm, Applied)):
-                chosen = self._chosen(run, value, self.barriers)
+                chosen = self._find_value(run, value, self.barriers)
                 if chosen is None:
                     return self._choose(run, value, self.barriers, "as the number of a barrier")
                 value = chosen

@@ -59,7 +59,7 @@ class PossibleValues:
         for path in self.paths:
             for position in path.writes:
                 location = path.trace.events[position].location
-                for value, origin in self._written(path, position):
+                for value, origin in self._list_written(path, position):
                     known = self.origins[location].setdefault(value, [])
                     fits = all(count <= self._most[name] for name, count in origin.items())
                     if fits and not any(_at_most(other, origin) for other in known):
@@ -69,7 +69,7 @@ class PossibleValues:
                         del self.origins[location][value]
         return grown
 
-    def _written(self, path: Path, position: int) -> Iterator[tuple[Value, Origin]]:
+    def _list_written(self, path: Path, position: int) -> Iterator[tuple[Value, Origin]]:
         """The values a write can have, with the writes behind each."""
         term = path.values[position]
         sources = {source for source, target in path.trace.data if target == position}

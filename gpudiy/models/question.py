@@ -80,6 +80,7 @@ class StateQuestion:
 
 
 def conjuncts(expression: Expression | None) -> list[Expression]:
+    """The parts that must all hold; none where nothing is asked."""
     if isinstance(expression, And):
         return [part for inner in expression.parts for part in conjuncts(inner)]
     return [] if expression is None else [expression]

@@ -79,11 +79,11 @@ class Formula:
         symbolic = self.symbolic
         for slot in model.inputs.values():
             symbolic.slots[slot] = prepared.slots[slot]
-        for name, value in (("rf", self.rf), ("co", self.co), ("syncbar", self._released())):
+        for name, value in (("rf", self.rf), ("co", self.co), ("syncbar", self._encode_releases())):
             if name in model.inputs:
                 symbolic.slots[model.inputs[name]] = value
         for order, pairs in prepared.orders:
-            symbolic.slots[order] = self._oriented(pairs)
+            symbolic.slots[order] = self._orient_pairs(pairs)
         self.chosen = [model.inputs[name] for name in ("rf", "co", "syncbar") if name in model.inputs]
         self.chosen += [order for order, _ in prepared.orders]
         self.relations = {slot: symbolic.slots[slot] for slot in self.chosen}
@@ -113,7 +113,7 @@ class Formula:
             while self._is_solved(solver, guards):
                 true = set(solver.get_model())
                 literals = {term: next(item for item in shown[term].items() if item[1] in true) for term in asked}
-                yield {term: value for term, (value, _) in literals.items()}, self._chosen(true)
+                yield {term: value for term, (value, _) in literals.items()}, self._list_choices(true)
                 if question.target is not None:
                     return
                 solver.add_clause([-literals[term][1] for term in question.observed])
@@ -136,7 +136,7 @@ class Formula:
             raise OutOfTime
         return bool(answer)
 
-    def _chosen(self, true: set[int]) -> Chosen:
+    def _list_choices(self, true: set[int]) -> Chosen:
         def relation(value: int | Symbols) -> int:
             return value if isinstance(value, int) else sum(1 << bit for bit, each in value.items() if each in true)
 
@@ -242,7 +242,7 @@ class Formula:
         circuit = self.circuit
         match expression:
             case Compare():
-                return self._compared(expression)
+                return self._encode_comparison(expression)
             case Not(inner=inner):
                 return -self._expression(inner)
             case And(parts=parts):
@@ -252,7 +252,7 @@ class Formula:
             case Implies(premise=premise, conclusion=conclusion):
                 return circuit.either(-self._expression(premise), self._expression(conclusion))
 
-    def _compared(self, comparison: Compare) -> int:
+    def _encode_comparison(self, comparison: Compare) -> int:
         terms = [t for t in (comparison.left, comparison.right) if isinstance(t, (FinalRegister, FinalVariable))]
         terms = list(dict.fromkeys(terms))
         ways = []
@@ -339,7 +339,7 @@ class Formula:
                     self.circuit.add((-literal, -self.co.get(write * size + other, FALSE)))
         return finals
 
-    def _oriented(self, pairs: list[tuple[int, int]]) -> Symbols:
+    def _orient_pairs(self, pairs: list[tuple[int, int]]) -> Symbols:
         size = self.prepared.algebra.size
         order: Symbols = {}
         for one, other in pairs:
@@ -348,7 +348,7 @@ class Formula:
         self.symbolic.require_acyclic(order)
         return order
 
-    def _released(self) -> Symbols:
+    def _encode_releases(self) -> Symbols:
         """Each barrier that waits is released in one of its ways."""
         ways: dict[int, list[int]] = defaultdict(list)
         for releases in self.prepared.releases:

@@ -305,7 +305,7 @@ class Search:
             found = None if started & after else self._order_writes(slots, started, after, 0)
             if found is not None:
                 pending.remove(item)
-                yield state, self._chosen(found)
+                yield state, self._list_choices(found)
                 self.checks = 0
                 if self.question.target is not None:
                     pending.clear()
@@ -357,7 +357,7 @@ class Search:
             return self._order_writes(slots, co, apart | a.pair(one, other) | a.pair(other, one), index + 1)
         return None
 
-    def _chosen(self, found: tuple[Slots, int]) -> Chosen:
+    def _list_choices(self, found: tuple[Slots, int]) -> Chosen:
         slots, co = found
         inputs = self.model.inputs
         chosen = [inputs[name] for name in ("rf", "syncbar", "co") if name in inputs]

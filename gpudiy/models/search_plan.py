@@ -35,7 +35,7 @@ class Growth(Enum):
     def opposite(self) -> Growth:
         return {Growth.GROWS: Growth.SHRINKS, Growth.SHRINKS: Growth.GROWS}.get(self, self)
 
-    def joined(self, other: Growth) -> Growth:
+    def join(self, other: Growth) -> Growth:
         if self is Growth.EXACT or self is other:
             return other
         return self if other is Growth.EXACT else Growth.EITHER
@@ -46,7 +46,7 @@ THROUGH_OTHERS = ("composition", "closure", "domain", "range")  # a pair here ma
 
 
 def growths(model: Model, inputs: dict[int, Growth], through_others: Growth = Growth.EXACT) -> dict[int, Growth]:
-    """How every slot changes, from how the inputs do; `through_others` is added where a third event plays a part."""
+    """How every slot changes, from how the inputs do; `through_others` is added where a third event matters."""
     found = dict.fromkeys(range(model.slots), Growth.EXACT) | inputs
 
     def follow(operation: Operation) -> None:
@@ -54,7 +54,7 @@ def growths(model: Model, inputs: dict[int, Growth], through_others: Growth = Gr
         for index, operand in enumerate(operation.operands):
             other = found[operand]
             taken = TAKES_AWAY.get(operation.kind) == index
-            growth = growth.joined(other.opposite if taken else other)
+            growth = growth.join(other.opposite if taken else other)
         found[operation.result] = growth
 
     for step in model.steps:
@@ -68,7 +68,7 @@ def growths(model: Model, inputs: dict[int, Growth], through_others: Growth = Gr
                     follow(operation)
                 for variable, result in zip(step.variables, step.results, strict=True):
                     before = found[variable]
-                    found[variable] = before.joined(found[result])
+                    found[variable] = before.join(found[result])
                     changed = changed or found[variable] is not before
     return found
 

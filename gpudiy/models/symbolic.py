@@ -184,13 +184,13 @@ class SymbolicModel:
     def _loose_union(self, one: SymbolicValue, other: SymbolicValue) -> Symbols:
         result = dict(self.symbols(one))
         for bit, literal in self.symbols(other).items():
-            result[bit] = self.circuit.implied(((result[bit],), (literal,))) if bit in result else literal
+            result[bit] = self.circuit.imply(((result[bit],), (literal,))) if bit in result else literal
         return result
 
     def _loose_intersection(self, one: SymbolicValue, other: SymbolicValue) -> Symbols:
         if isinstance(one, int) or isinstance(other, int):
             return self._intersection(one, other)
-        return {bit: self.circuit.implied(((one[bit], other[bit]),)) for bit in one.keys() & other.keys()}
+        return {bit: self.circuit.imply(((one[bit], other[bit]),)) for bit in one.keys() & other.keys()}
 
     def _loose_composition(self, one: SymbolicValue, other: SymbolicValue) -> Symbols:
         rows = self._rows(other)
@@ -200,7 +200,7 @@ class SymbolicModel:
             source, middle = divmod(bit, size)
             for target, right in rows.get(middle, ()):
                 ways[source * size + target].append((left, right))
-        return {bit: self.circuit.implied(pairs) for bit, pairs in ways.items()}
+        return {bit: self.circuit.imply(pairs) for bit, pairs in ways.items()}
 
     def _loose_closure(self, one: SymbolicValue) -> Symbols:
         """Anything that contains the relation, and all its steps followed by itself."""
@@ -218,7 +218,7 @@ class SymbolicModel:
         # the certain part is closed, so its steps need to be taken only before and after those that are open
         for bit, literal in open_pairs.items():
             self.circuit.add((-literal, result[bit]))
-        steps = dict.fromkeys(a.members(self._reduced(certain)), TRUE) | open_pairs
+        steps = dict.fromkeys(a.members(self._reduce(certain)), TRUE) | open_pairs
         rows: dict[int, list[int]] = defaultdict(list)
         for bit in result:
             rows[bit // size].append(bit % size)
@@ -230,7 +230,7 @@ class SymbolicModel:
                     self.circuit.add((-literal, -result[middle * size + target], into))
         return result
 
-    def _reduced(self, closed: int) -> int:
+    def _reduce(self, closed: int) -> int:
         """The steps of a closed relation that are no two steps of it; all of them if it has cycles."""
         a = self.algebra
         return closed if closed & a.identity else closed & ~a.compose(closed, closed)

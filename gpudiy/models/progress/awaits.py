@@ -158,11 +158,13 @@ class _CasCheck:
                 known[destination.name] = wrap_value(value, access.type) if is_value else value  # type: ignore[arg-type]
                 current.succeeded = True
             case Alu(destination=destination):
-                known[destination.name] = self._computed(
+                known[destination.name] = self._apply_alu(
                     instruction, [self._value(known, s) for s in instruction.sources]
                 )
             case SetPredicate(destination=destination, sources=(left, right)):
-                known[destination.name] = _compared(instruction, self._value(known, left), self._value(known, right))
+                known[destination.name] = _apply_comparison(
+                    instruction, self._value(known, left), self._value(known, right)
+                )
             case _:
                 pass
 
@@ -172,14 +174,14 @@ class _CasCheck:
         return operand.value if isinstance(operand, Immediate) else AddressOf(operand.name)
 
     @staticmethod
-    def _computed(alu: Alu, values: list[Abstract]) -> Abstract:
+    def _apply_alu(alu: Alu, values: list[Abstract]) -> Abstract:
         plain = [value for value in values if isinstance(value, (int, AddressOf))]
         if len(plain) == len(values):
             return compute(alu, plain)
         return values[0] if alu.operation is AluOperation.MOV else object()
 
 
-def _compared(instruction: SetPredicate, left: Abstract, right: Abstract) -> Abstract:
+def _apply_comparison(instruction: SetPredicate, left: Abstract, right: Abstract) -> Abstract:
     if isinstance(left, (int, AddressOf)) and isinstance(right, (int, AddressOf)):
         return int(compare(instruction.comparison, left, right, instruction.type))
     if left is right and instruction.comparison in (Comparison.EQ, Comparison.NE):

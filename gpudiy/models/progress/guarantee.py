@@ -51,11 +51,11 @@ def permits(guarantee: ProgressGuarantee, group: Group, run: EndlessRun) -> bool
     served = [permits(guarantee, member, run) for member in group]
     if any(can_step) and not any(ready and fair for ready, fair in zip(can_step, served, strict=True)):
         return False  # a group in which a member can step does step
-    promised = _promised(guarantee, group, run, can_step)
+    promised = _list_promised(guarantee, group, run, can_step)
     return all(fair for fair, due in zip(served, promised, strict=True) if due)
 
 
-def _promised(
+def _list_promised(
     guarantee: ProgressGuarantee, group: tuple[Group, ...], run: EndlessRun, can_step: list[bool]
 ) -> list[bool]:
     """The members of a group that are promised progress."""

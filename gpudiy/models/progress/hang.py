@@ -24,7 +24,7 @@ class Machine(Protocol[State]):
 
     def is_finished(self, state: State) -> bool: ...
 
-    def started(self, state: State) -> frozenset[int]: ...
+    def find_started(self, state: State) -> frozenset[int]: ...
 
     def successors(self, state: State) -> Iterator[tuple[int, tuple[Action, ...], State]]: ...
 
@@ -59,7 +59,7 @@ class StateGraph:
             if deadline is not None and number % 64 == 0 and time.monotonic() > deadline:
                 raise OutOfTime
             self.finished.append(machine.is_finished(state))
-            self.started.append(machine.started(state))
+            self.started.append(machine.find_started(state))
             edges: list[Edge] = []
             for unit, actions, after in machine.successors(state):
                 if after not in numbers:

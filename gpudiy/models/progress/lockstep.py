@@ -90,7 +90,7 @@ class WarpMachine:
         """Whether all threads have finished."""
         return all(point.paths == () for point in state.warps)
 
-    def started(self, state: WarpState) -> frozenset[int]:
+    def find_started(self, state: WarpState) -> frozenset[int]:
         """No guarantee for warps asks which of them took a step."""
         return frozenset()
 
@@ -258,7 +258,7 @@ class WarpMachine:
         left: list[tuple[BarrierKey, tuple[Arrival, ...]]] = []
         warps = list(state.warps)
         for key, arrived in state.arrivals:
-            unfinished = [lane for lane in self._unfinished(state) if self.programs[lane].cta == key.cta]
+            unfinished = [lane for lane in self._list_unfinished(state) if self.programs[lane].cta == key.cta]
             if not is_complete(arrived, unfinished):
                 left.append((key, arrived))
                 continue
@@ -270,7 +270,7 @@ class WarpMachine:
             return state
         return self._release(state._replace(warps=tuple(warps), arrivals=tuple(left)))
 
-    def _unfinished(self, state: WarpState) -> Iterator[int]:
+    def _list_unfinished(self, state: WarpState) -> Iterator[int]:
         for warp, point in enumerate(state.warps):
             if point.paths is None:
                 yield from self.warps[warp]

@@ -167,7 +167,7 @@ class ThreadMachine:
         """Whether all threads have finished."""
         return all(self._at_end(state, number) for number in range(len(self.programs)))
 
-    def started(self, state: MachineState) -> frozenset[int]:
+    def find_started(self, state: MachineState) -> frozenset[int]:
         """The threads that took a step."""
         return frozenset(number for number in range(len(self.programs)) if state.started >> number & 1)
 

@@ -37,7 +37,7 @@ def picture_of_hang(verdict: ProgressVerdict) -> Picture:
     title = f"{verdict.test.name}: may hang with {verdict.guarantee} under {verdict.model.name}"
     execution = verdict.execution
     if execution is not None:
-        note = "; ".join(_repeated(verdict))
+        note = "; ".join(_list_repeated(verdict))
         return picture_of(execution.skeleton, execution.rf, execution.co, {}, title, events=execution.events, note=note)
     return _picture_of_steps(verdict, title)
 
@@ -84,7 +84,7 @@ def _waiting(verdict: ProgressVerdict) -> Iterator[str]:
         yield "no thread can take a step: a barrier waits for ever"
 
 
-def _repeated(verdict: ProgressVerdict) -> Iterator[str]:
+def _list_repeated(verdict: ProgressVerdict) -> Iterator[str]:
     assert verdict.hang is not None
     for action in verdict.hang.cycle:
         yield f"P{action.thread} repeats {' '.join(action_text(verdict.test, action).split())}"
