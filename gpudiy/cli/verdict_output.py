@@ -48,7 +48,7 @@ class _Table:
         self.tests += 1
         for row in decided.rows:
             self.counts[row.model] += row.verdict is Answer.ALLOWED
-        cells = "".join(f"{row.verdict:<{_column(row.model)}}" for row in decided.rows)
+        cells = "".join(f"{f'{row.verdict}  ':<{_column(row.model)}}" for row in decided.rows)
         name = name if len(name) < self.width - 1 else f"{name}  "
         print(f"{name:<{self.width}}{cells}".rstrip())
 

@@ -90,6 +90,8 @@ def find_race(
     found: Verdict | None = None
     for flag in flags:
         verdict = decide(any_end, _requiring(model, flag), engine, unroll, limit)
+        if verdict.answer is Answer.NO_RUN:  # none with a race; whether there is any is asked below
+            verdict = replace(verdict, answer=Answer.FORBIDDEN, reason="")
         if verdict.allowed:
             assert verdict.execution is not None
             shown = replace(verdict, test=test, model=model)
