@@ -254,7 +254,7 @@ def test_paths_that_name_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_standard_input_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpudiy.litmus.sources.LARGEST_FILE", 10)
     with pytest.raises(LitmusError, match="larger than 10 bytes"):
-        sources._limited(io.BytesIO(b"x" * 11), "<stdin>")
+        sources._read_limited(io.BytesIO(b"x" * 11), "<stdin>")
 
 
 def test_convert_keeps_its_sources(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,11 +12,10 @@ import pytest
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.sources import load_tests
 from gpudiy.litmus.test import Test
-from gpudiy.models.cat_compile import LIBRARY, compile_cat
 from gpudiy.models.exploration import Engine
 from gpudiy.models.library import load_model
-from gpudiy.models.model import Model
 from gpudiy.models.verdict import Answer, decide, outcomes
+from models.suite import widen_model
 
 EXPECTED = {"ptx-6.0": ("PTXv6_0-expected.csv", 130), "ptx-7.5": ("PTXv7_5-expected.csv", 137)}
 
@@ -40,16 +39,6 @@ ENGINES = (Engine.SEARCH, Engine.SAT)
 def load(file: Path) -> Test:
     (test,) = load_tests(str(file))
     return test
-
-
-@cache
-def simulated_model() -> Model:
-    """ptx-asplos15 as the 2015 simulator has it, which looks at neither cache operators nor spaces."""
-    path = LIBRARY / "ptx-asplos15.cat"
-    lines = path.read_text().splitlines()
-    kept = [line for line in lines if not line.endswith((" as unsupported-access", " as unsupported-shared-memory"))]
-    assert len(kept) == len(lines) - 2
-    return compile_cat("\n".join(kept), str(path), "simulator of 2015")
 
 
 def in_one_cta(test: Test) -> Test:
@@ -89,7 +78,7 @@ def test_catalogue_is_complete(corpus: Path) -> None:
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_catalogue(corpus: Path, name: str, engine: Engine) -> None:
     test = load(corpus / "gpu-ptx-litmus" / f"{name}.litmus")
-    assert decide(test, simulated_model(), engine).answer == CATALOGUE[name]
+    assert decide(test, widen_model("ptx-asplos15"), engine).answer == CATALOGUE[name]
     answer = Answer.NOT_SUPPORTED if name in NOT_ONLY_CG else CATALOGUE[name]
     assert decide(test, load_model("ptx-asplos15"), engine).answer == answer
 
@@ -110,6 +99,6 @@ def test_states_of_the_simulator(corpus: Path, name: str, states: int) -> None:
     test = load(corpus / "gpu-ptx-litmus" / f"{name}.litmus")
     found = {
         tuple(f"{term.thread}:{term.name}={value};" for term, value in zip(test.observed, outcome, strict=True))
-        for outcome in outcomes(test, simulated_model())
+        for outcome in outcomes(test, widen_model("ptx-asplos15"))
     }
     assert found == {tuple(line.split()) for line in lines}
