@@ -62,14 +62,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gpudiy.logs import Columns, load
+from gpudiy.logs import Columns, load_log
 from gpudiy.logs.conformance import conform
 from gpudiy.logs.decision import Sighting, decide_record
 from gpudiy.models.library import load_model
 
 out = Path(sys.argv[1])
-records = {name: list(load(out / f"{name}.jsonl").columns.records()) for name in ("opencl", "kepler", "maxwell")}
-published = list(load("logs/thesis.jsonl").columns.records())
+records = {name: list(load_log(out / f"{name}.jsonl").columns.records()) for name in ("opencl", "kepler", "maxwell")}
+published = list(load_log("logs/thesis.jsonl").columns.records())
 
 
 def seen(name: str) -> list[str]:

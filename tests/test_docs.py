@@ -84,3 +84,11 @@ def test_links_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_demo_imports_what_exists() -> None:
+    """The script inside docs/demo.sh runs last; a name that moved must not be found out there."""
+    script = (ROOT / "docs" / "demo.sh").read_text().partition("<<'PYTHON'\n")[2].partition("\nPYTHON\n")[0]
+    imports = [line for line in script.splitlines() if line.startswith(("import ", "from "))]
+    assert any("gpudiy" in line for line in imports)
+    exec("\n".join(imports), {})
