@@ -25,7 +25,9 @@ pytestmark = needs_compiler
 BOTH = "ptx-6.0,ptx-asplos15"
 ENTRIES = {entry.name: entry for entry in list_library()}
 WRONG = [name for name, entry in ENTRIES.items() if entry.wrong]
-FENCED = [name for name in WRONG if not name.endswith(("cta", "relaxed"))]  # the others are mended by orders
+# Mended by fences under both models; the others by orders, or they have volatile accesses, which ptx-asplos15 leaves
+# undecided.
+FENCED = [name for name in WRONG if not name.endswith(("cta", "relaxed")) and name != "ticket-unfenced"]
 QUICK = [("test-and-set-cta", "ptx-6.0"), ("cuda-by-example", "ptx-asplos15")]
 CASES = [
     *QUICK,
