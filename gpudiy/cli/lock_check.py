@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 EPILOG = """\
 Every question is asked for 2 and 3 threads in every placement, with lock and data in global and in shared space:
 `allowed 30 of 44` says in how many of these settings the model allows an outcome that must not occur. A question
-outside the scope of a model is unsupported, which does not count as right. `library` means all locks of the library.
+outside the scope of a model is undecided (not supported), which does not count as right. `library` means all locks of
+the library.
 
 examples:
   gpudiy lock check he-yu-spinlock --models ptx-asplos15
   gpudiy lock check my-lock.cu --models ptx-6.0 --device opencl -s 1000000
   gpudiy lock check library --models ptx-6.0 -j 2
 
-exit code: 0 right, 1 wrong, 2 bad input or unsupported by a model, 3 undecided or a tool or device failed"""
-WRONG, UNSUPPORTED, FAILED = 1, 2, 3
+exit code: 0 right, 1 wrong, 2 bad input or not supported by a model, 3 undecided or a tool or device failed"""
+WRONG, FAILED = 1, 3
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -97,13 +98,9 @@ def print_reports(reports: Sequence[LockReport], as_json: bool) -> None:
 def exit_code(reports: Sequence[LockReport]) -> int:
     """The exit code of all reports: a wrong lock counts more than an unknown answer."""
     from gpudiy.locks.report import Judgement
-    from gpudiy.models.verdict import Answer
 
     answers = {answer for report in reports for answer in report.answers()}
     if any(report.judgement is Judgement.WRONG for report in reports):
         return WRONG
-    if answers & {Answer.OUT_OF_TIME, Answer.BOUNDED, Answer.NO_RUN} or any(
-        report.experiment.failed for report in reports
-    ):
-        return FAILED
-    return UNSUPPORTED if Answer.NOT_SUPPORTED in answers else 0
+    failed = FAILED if any(report.experiment.failed for report in reports) else 0
+    return max(failed, *(answer.exit_code for answer in answers), 0)

@@ -25,7 +25,7 @@ examples:
   gpudiy model lock.litmus --progress obe
 
 exit code: 0 done, 1 a verdict is not the expected one, or there is a race or a run that may hang, 2 bad input,
-3 undecided within the time limit"""
+or undecided (not supported): the model has no meaning for the test, 3 undecided for another reason"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -94,7 +94,7 @@ def run(arguments: Namespace) -> int:
     for tests in progress(found, "files decided", arguments.quiet, len(sources)):
         for decided in tests:
             printer.show(decided)
-            code = max(code, _code(decided, expected, arguments.limit))
+            code = max(code, _code(decided, expected))
             bounded += any(row.bounded for row in decided.rows)
     printer.finish()
     if bounded:
@@ -106,26 +106,19 @@ def run(arguments: Namespace) -> int:
     return code
 
 
-def _code(decided: DecidedTest, expected: Expectations | None, limit: float | None) -> int:
+def _code(decided: DecidedTest, expected: Expectations | None) -> int:
     """The exit code that a test asks for; what went wrong is printed."""
-    from gpudiy.models.verdict import Answer
-
     if decided.error:
         say(decided.error)
         return 2
     undecided = [row for row in decided.rows if row.verdict.undecided]
     for row in undecided:
-        if row.verdict is Answer.OUT_OF_TIME:
-            say(f"{decided.file}: {row.test} is undecided by {row.model} after {limit:g} s")
-        elif row.verdict is Answer.NO_RUN:
-            say(f"{decided.file}: {row.test} is undecided by {row.model}: {row.reason}")
-        else:
-            say(f"{decided.file}: error: {row.test}: {row.reason}")
-    if undecided and not (expected is not None and all(row.verdict is Answer.NO_RUN for row in undecided)):
-        if expected is not None and not expected.expects(decided):
-            return 0  # nothing is expected of this test
-        return 3 if any(row.verdict in (Answer.OUT_OF_TIME, Answer.NO_RUN) for row in undecided) else 2
-    problem = None if expected is None else expected.compare(decided)
-    if problem is not None:
-        say(problem)
-    return 0 if problem is None else 1
+        say(f"{decided.file}: {row.test} is {row.verdict} by {row.model}: {row.reason}")
+    code = max((row.verdict.exit_code for row in undecided), default=0)
+    if expected is None:
+        return code
+    problem = expected.compare(decided)  # None if the test is as expected, or nothing is expected of it
+    if problem is None:
+        return 0
+    say(problem)
+    return code or 1

@@ -7,6 +7,7 @@ import json
 import sys
 from argparse import Namespace
 
+from gpudiy.cli.answer_table import AnswerTable
 from gpudiy.cli.progress import progress, say
 from gpudiy.cli.witnessing import write_witness
 from gpudiy.errors import InputError
@@ -70,8 +71,7 @@ class _AnswerPrinter:
 
     def __init__(self, arguments: Namespace, models: list[str]) -> None:
         self.arguments = arguments
-        self.models = models
-        self.width = 0
+        self.table = AnswerTable(models)
         if arguments.csv:
             csv.writer(sys.stdout, lineterminator="\n").writerow(["test", *models])
 
@@ -90,19 +90,10 @@ class _AnswerPrinter:
             self._show_line(asked)
 
     def _show_line(self, asked: AskedTest) -> None:
-        name = asked.rows[0].test
-        if not self.width:
-            self.width = max(24, len(name) + 2)
-            print(f"{'test':<{self.width}}" + "".join(f"{model:<{_column(model)}}" for model in self.models).rstrip())
-        cells = "".join(f"{row.answer:<{_column(row.model)}}" for row in asked.rows)
-        print(f"{name + '  ':<{self.width}}{cells}".rstrip())
+        self.table.print_line(asked.rows[0].test, [row.answer for row in asked.rows])
         for row in asked.rows:
             if row.reason:
                 say(f"{asked.file}: {row.test} under {row.model}: {row.reason}")
-
-
-def _column(model: str) -> int:
-    return max(len(model), len("undecided (bounded)")) + 2
 
 
 def _record(file: str, row: AnswerRow) -> dict[str, object]:

@@ -8,6 +8,7 @@ import sys
 from argparse import Namespace
 from typing import Protocol
 
+from gpudiy.cli.answer_table import AnswerTable
 from gpudiy.models.deciding import DecidedTest
 from gpudiy.models.verdict import Answer
 
@@ -30,36 +31,25 @@ def choose_printer(arguments: Namespace, models: list[str]) -> VerdictPrinter:
 
 
 class _Table:
-    """One line per test, one column per model; the first column is as wide as the first name needs."""
+    """One line per test, one column per model, then how many tests each model allows."""
 
     def __init__(self, models: list[str]) -> None:
-        self.models = models
-        self.width = 0
+        self.table = AnswerTable(models)
         self.counts = dict.fromkeys(models, 0)
         self.tests = 0
 
     def show(self, decided: DecidedTest) -> None:
         if not decided.rows:
             return
-        name = decided.rows[0].test
-        if not self.tests:
-            self.width = max(24, len(name) + 2)
-            print(f"{'test':<{self.width}}" + "".join(f"{model:<{_column(model)}}" for model in self.models).rstrip())
         self.tests += 1
         for row in decided.rows:
             self.counts[row.model] += row.verdict is Answer.ALLOWED
-        cells = "".join(f"{f'{row.verdict}  ':<{_column(row.model)}}" for row in decided.rows)
-        name = name if len(name) < self.width - 1 else f"{name}  "
-        print(f"{name:<{self.width}}{cells}".rstrip())
+        self.table.print_line(decided.rows[0].test, [row.verdict for row in decided.rows])
 
     def finish(self) -> None:
         if self.tests > 1:
-            summary = ", ".join(f"{self.counts[model]:,} by {model}" for model in self.models)
+            summary = ", ".join(f"{count:,} by {model}" for model, count in self.counts.items())
             print(f"{self.tests:,} tests; allowed: {summary}")
-
-
-def _column(model: str) -> int:
-    return max(len(model), len(Answer.NOT_SUPPORTED)) + 2
 
 
 class _Texts:
@@ -90,6 +80,8 @@ class _Json:
             if row.holds is not None:
                 record["holds"] = row.holds
                 record["bounded"] = row.bounded
+            if row.reason:
+                record["reason"] = row.reason
             if row.outcomes is not None:
                 record["outcomes"] = row.outcomes
             elif row.text:

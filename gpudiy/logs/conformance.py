@@ -329,10 +329,6 @@ class _Decided:
 
 
 def _why_undecided(verdict: Verdict) -> str:
-    if verdict.answer is Answer.NOT_SUPPORTED:
-        return f"the model has no meaning for the test: {verdict.reason}"
-    if verdict.answer is Answer.OUT_OF_TIME:
-        return "not decided in time"
-    if verdict.answer is Answer.NO_RUN:
-        return f"not decided: {verdict.reason}"
-    return "not decided: a loop may go round more often than was looked at"
+    if verdict.undecided:
+        return f"{verdict.answer}: {verdict.reason}"
+    return f"{Answer.BOUNDED}: a loop may go round more often than was looked at"

@@ -16,7 +16,7 @@ from gpudiy.models.progress.report import action_text, progress_text
 from gpudiy.models.progress.verdict import ProgressAnswer, ProgressVerdict, decide_progress
 from gpudiy.models.race_report import access_text, race_text
 from gpudiy.models.races import RaceVerdict, find_race
-from gpudiy.models.verdict import Answer
+from gpudiy.models.verdict import AnswerWord
 from gpudiy.processes import map_in_processes
 
 
@@ -85,11 +85,9 @@ def ask_files(sources: Sequence[str], asker: Asker, jobs: int) -> Iterator[list[
     return map_in_processes(asker, sources, jobs)
 
 
-def _exit_code(answer: Answer | ProgressAnswer, *, bad: bool) -> int:
-    """0 if all is well, 1 if not, 2 for what has no meaning, 3 for what would need more time or passes."""
-    if not answer.undecided:
-        return int(bad)
-    return 2 if answer in (Answer.NOT_SUPPORTED, ProgressAnswer.NOT_SUPPORTED) else 3
+def _exit_code(answer: AnswerWord, *, bad: bool) -> int:
+    """0 if all is well, 1 if not; else that of an undecided answer."""
+    return answer.exit_code if answer.undecided else int(bad)
 
 
 def _race_facts(verdict: RaceVerdict) -> dict[str, object]:

@@ -9,16 +9,18 @@ from pathlib import Path
 from gpudiy.errors import InputError
 from gpudiy.files import read_text
 from gpudiy.models.deciding import DecidedTest
-from gpudiy.models.verdict import Answer
+from gpudiy.models.verdict import UNDECIDED, Answer
 from gpudiy.models.verdict_row import VerdictRow
 
 PASS = {"1": True, "0": False, "pass": True, "fail": False}
-VERDICTS = (Answer.ALLOWED, Answer.FORBIDDEN)
 
 
 @dataclass(slots=True)
 class Expectations:
-    """Rows `test or file,value`: 1 or 0 (the condition holds or not), allowed or forbidden; or one column per model."""
+    """Rows `test or file,value`, with one value for all models or one column per model.
+
+    A value is 1 or 0 (the condition holds or not), the word of a verdict, or undecided, whatever the reason.
+    """
 
     path: str
     models: tuple[str, ...]  # of the columns, if the file has a header
@@ -39,18 +41,14 @@ class Expectations:
         for number, row in enumerate(lines, 2 if models else 1):
             if not row:
                 continue
-            values = [value.strip().lower() for value in row[1:]]
-            if not values or any(value not in PASS and value not in VERDICTS for value in values):
-                message = "expected a test and 1, 0, allowed or forbidden"
+            values = [_read_value(value.strip().lower()) for value in row[1:]]
+            if not values or None in values:
+                message = "expected a test and 1, 0, allowed, forbidden, undecided or undecided (not supported)"
                 raise InputError(message, path=path, line=number, column=1, source=",".join(row))
-            rows[row[0].strip()] = values
+            rows[row[0].strip()] = [value for value in values if value is not None]
         if not rows:
             raise InputError("there is no expectation in this file", path=path)
         return Expectations(path, models, rows)
-
-    def expects(self, decided: DecidedTest) -> bool:
-        """Whether the file says anything about this test."""
-        return self._key(decided) is not None
 
     def compare(self, decided: DecidedTest) -> str | None:
         """What is not as expected; None if all is, or nothing is expected of this test."""
@@ -88,5 +86,21 @@ class Expectations:
         return name if name in self.rows else None
 
 
+def _read_value(text: str) -> str | None:
+    """The value as it is compared; None if it is none."""
+    if text in PASS or text == UNDECIDED:
+        return text
+    try:
+        return Answer(text)
+    except ValueError:
+        return None
+
+
 def _agrees(row: VerdictRow, value: str) -> bool:
-    return row.holds == PASS[value] if value in PASS else row.verdict == value
+    if value == UNDECIDED:
+        return row.verdict.undecided
+    if value not in PASS:
+        return row.verdict == value
+    if row.verdict is Answer.NO_RUN:  # the claim is about nothing: no state is reached, and none breaks it
+        return PASS[value] != row.exists
+    return row.holds == PASS[value]

@@ -19,7 +19,7 @@ from gpudiy.models.model import CompiledCheck, Model
 from gpudiy.models.problems import Undecidable
 from gpudiy.models.progress.awaits import find_awaits, loop_heads
 from gpudiy.models.search_plan import Growth, growths
-from gpudiy.models.verdict import Answer, Verdict, decide
+from gpudiy.models.verdict import NO_RUN_REASON, Answer, Verdict, decide
 
 RACE = "race"  # how the names of flags begin that say what a race is
 ENOUGH = 2  # passes of a loop that only waits
@@ -116,9 +116,9 @@ def _check_promise(found: Verdict, runs: Verdict, unroll: int, enough: bool) -> 
     if found.bounded and not enough:
         reason = f"no race was found, but loops may go round more than {unroll} times"
         return replace(found, answer=Answer.BOUNDED, reason=reason)
-    if not runs.allowed:
-        return replace(found, answer=Answer.NOT_SUPPORTED, reason=runs.reason or "no run of the test ends")
-    return found
+    if runs.allowed:
+        return found
+    return replace(found, answer=runs.answer if runs.undecided else Answer.NO_RUN, reason=runs.reason or NO_RUN_REASON)
 
 
 def _only_waits(test: Test) -> bool:

@@ -10,31 +10,27 @@ from gpudiy.litmus.condition_text import expression_text
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import with_shown_constants
-from gpudiy.litmus.outcome import Outcome, final_state, outcome_text
-from gpudiy.litmus.test import Test
+from gpudiy.litmus.outcome import final_state, outcome_text
 from gpudiy.models.execution import Execution
 from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text
+from gpudiy.models.verdict import Verdict
 
 KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
 
 
-def listing(test: Test, found: dict[Outcome, Execution]) -> str:
-    """All outcomes as herd lists them; Positive and Negative count outcomes."""
+def listing(verdict: Verdict) -> str:
+    """All outcomes of a verdict that has them, as herd lists them; Positive and Negative count outcomes."""
+    test, found = verdict.test, verdict.outcomes or {}
     condition = replace(test.condition, expression=with_shown_constants(test, test.condition.expression))
     positive = sum(holds(condition.expression, final_state(test, outcome).__getitem__) for outcome in found)
     negative = len(found) - positive
-    validated = {
-        Quantifier.EXISTS: positive > 0,
-        Quantifier.NOT_EXISTS: positive == 0,
-        Quantifier.FORALL: negative == 0,
-    }[condition.quantifier]
     word = "Never" if not positive else "Always" if not negative else "Sometimes"
     return "\n".join(
         (
             f"Test {test.name} {KINDS[condition.quantifier]}",
             f"States {len(found)}",
             *(outcome_text(test, outcome) for outcome in found),
-            "Ok" if validated else "No",
+            str(verdict.answer).capitalize() if verdict.holds is None else "Ok" if verdict.holds else "No",
             "Witnesses",
             f"Positive: {positive} Negative: {negative}",
             f"Condition {condition.quantifier} ({expression_text(condition.expression)})",

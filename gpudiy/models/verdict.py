@@ -21,22 +21,44 @@ from gpudiy.models.problems import OutOfTime, Undecidable
 NO_RUN_REASON = "no run ends: threads wait at barriers, or loop, for ever"
 
 
-class Answer(StrEnum):
-    """What a model says of an outcome; the others are the ways to be undecided.
+UNDECIDED = "undecided"
+NOT_SUPPORTED = f"{UNDECIDED} (not supported)"
+BOUNDED = f"{UNDECIDED} (bounded)"
+OUT_OF_TIME = f"{UNDECIDED} (out of time)"
+NO_RUN = f"{UNDECIDED} (no run ends)"
+EARLIER_WORDS = {"unsupported": NOT_SUPPORTED, UNDECIDED: OUT_OF_TIME}  # in files of gpudiy 0.2
 
-    The value is the word that is printed and stored.
+
+class AnswerWord(StrEnum):
+    """A word that answers a question about a test; the value is what is printed and stored.
+
+    Words that were written by earlier versions are read, too: `Answer("unsupported") is Answer.NOT_SUPPORTED`.
     """
 
-    ALLOWED = "allowed"
-    FORBIDDEN = "forbidden"
-    NOT_SUPPORTED = "unsupported"  # the model gives no meaning to something in the test
-    BOUNDED = "undecided (bounded)"  # loops may go round more often than was looked at
-    OUT_OF_TIME = "undecided"
-    NO_RUN = "undecided (no run ends)"  # nothing can be asked of the final states of runs that never end
+    @classmethod
+    def _missing_(cls, value: object) -> AnswerWord | None:
+        word = EARLIER_WORDS.get(str(value))
+        return next((answer for answer in cls if answer == word), None)
 
     @property
     def undecided(self) -> bool:
-        return self not in (Answer.ALLOWED, Answer.FORBIDDEN)
+        return self.startswith(UNDECIDED)
+
+    @property
+    def exit_code(self) -> int:
+        """Of an undecided answer: 2 for a test that the model has no meaning for, 3 for one that needs more."""
+        return 0 if not self.undecided else 2 if self == NOT_SUPPORTED else 3
+
+
+class Answer(AnswerWord):
+    """What a model says of an outcome; all but the first two are ways to be undecided."""
+
+    ALLOWED = "allowed"
+    FORBIDDEN = "forbidden"
+    NOT_SUPPORTED = NOT_SUPPORTED  # the model gives no meaning to something in the test
+    BOUNDED = BOUNDED  # loops may go round more often than was looked at
+    OUT_OF_TIME = OUT_OF_TIME
+    NO_RUN = NO_RUN  # nothing can be asked of the final states of runs that never end
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +103,9 @@ class Verdict:
     def holds(self) -> bool | None:
         """Whether what the test claims is true: a reachable exists, an unreachable ~exists, an unbroken forall.
 
-        None if the test is undecided. Of a test without a run that ends the claim is about nothing: no state is
-        reached, and none breaks it.
+        None if the test is undecided.
         """
-        undecided = self.undecided and self.answer is not Answer.NO_RUN
-        return None if undecided else self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
+        return None if self.undecided else self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
 
 
 class Undecided(InputError):

@@ -47,9 +47,9 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> DataFrame:
     """One row per verdict.
 
     `test` and `model` are names, `hash` is the content hash of the test, `answer` is the word for the verdict
-    (allowed, forbidden, unsupported, …), `holds` is whether the claim of the test is true (missing if undecided),
-    `bounded` is whether runs with more rounds of a loop were left out, `reason` says why a test is undecided, `verdict`
-    is the `Verdict` itself.
+    (allowed, forbidden, undecided (not supported), …), `holds` is whether the claim of the test is true (missing if
+    undecided), `bounded` is whether runs with more rounds of a loop were left out, `reason` says why a test is
+    undecided, `verdict` is the `Verdict` itself.
     """
     import pandas
 

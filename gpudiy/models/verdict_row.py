@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpudiy.litmus.condition import Quantifier
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.outcome import outcome_text
 from gpudiy.models.verdict import Answer, Verdict
@@ -22,6 +23,7 @@ class VerdictRow:
     reason: str = ""
     text: str = ""
     outcomes: tuple[str, ...] | None = None
+    exists: bool = True  # the test claims that a state is reached, not that none is
 
 
 def verdict_row(verdict: Verdict, model: str, explain_unroll: int | None = None) -> VerdictRow:
@@ -30,9 +32,9 @@ def verdict_row(verdict: Verdict, model: str, explain_unroll: int | None = None)
     if verdict.outcomes is not None:
         from gpudiy.models.report import listing
 
-        text = listing(verdict.test, verdict.outcomes)
+        text = listing(verdict)
         outcomes = tuple(outcome_text(verdict.test, outcome) for outcome in verdict.outcomes)
-    elif explain_unroll is not None and not verdict.undecided:
+    elif explain_unroll is not None:
         from gpudiy.models.explanation import explain
         from gpudiy.models.report import explanation_text
 
@@ -47,4 +49,5 @@ def verdict_row(verdict: Verdict, model: str, explain_unroll: int | None = None)
         verdict.reason,
         text,
         outcomes,
+        verdict.test.condition.quantifier is Quantifier.EXISTS,
     )

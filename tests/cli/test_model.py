@@ -90,14 +90,51 @@ def test_a_model_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert lines[2].index("^") - 2 == 15
 
 
-def test_unsupported_is_an_error_and_no_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_what_is_not_supported_is_undecided(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["model", MP, "-m", "ptx-asplos15"]) == 2
     captured = capsys.readouterr()
-    assert "gives no meaning to `st.release.gpu.s32 [y],1` of P0" in captured.err and "unsupported" in captured.out
+    assert "gives no meaning to `st.release.gpu.s32 [y],1` of P0" in captured.err
+    assert "undecided (not supported)" in captured.out
     file = tmp_path / "no-rmw.cat"
     file.write_text("acyclic po | rf | co | fr as sc\n")
     assert main(["model", str(EXAMPLES / "mp-cas.litmus"), "-m", str(file)]) == 2
     assert "gives no meaning to `atom.cas" in capsys.readouterr().err
+
+
+def test_undecided_verdicts_in_every_format(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their words and reasons are printed, what is printed as CSV can be expected, and so can the words of 0.2."""
+    models = DATA / "models"
+    cases = [
+        (str(models / "MP-ca-membar.sys.litmus"), "ptx-asplos15", "not supported", "gives no meaning to `ld.ca", 2),
+        (str(models / "bar-crossed.litmus"), "ptx-6.0", "no run ends", "no run ends", 3),
+        (str(models / "bar-96-hardware-threads.litmus"), "sc", "no run ends", "no run ends", 3),
+        (str(models / "MP-ca-membar.sys.litmus"), "ptx-6.0", "out of time", "no verdict after", 3),
+    ]
+    for file, model, why, reason, code in cases:
+        ask = ["model", file, "-m", model, *(["--limit", "1e-9"] if why == "out of time" else [])]
+        word = f"undecided ({why})"
+        assert main(ask) == code
+        shown = capsys.readouterr()
+        assert shown.out.splitlines()[1].endswith(word) and reason in shown.err
+        assert main([*ask, "--explain"]) == code
+        shown = capsys.readouterr()
+        assert word in shown.out and reason in shown.out and "forbid" not in shown.out
+        assert main([*ask, "--json"]) == code
+        record = json.loads(capsys.readouterr().out)
+        assert record["verdict"] == word and reason in record["reason"] and "holds" not in record
+        assert main([*ask, "--csv"]) == code
+        table = tmp_path / "verdicts.csv"
+        table.write_text(capsys.readouterr().out)
+        assert table.read_text().endswith(f",{word}\n")
+        assert main([*ask, "--expect", str(table)]) == 0
+        earlier = {"not supported": "unsupported"}.get(why, "undecided")
+        table.write_text(f"test,{model}\n{record['test']},{earlier}\n")
+        assert main([*ask, "--expect", str(table)]) == 0
+        table.write_text(f"test,{model}\n{record['test']},forbidden\n")
+        assert main([*ask, "--expect", str(table)]) == code
+        assert "0 as expected, 1 not" in capsys.readouterr().err
+    assert main(["model", cases[1][0], "--all-outcomes"]) == 3
+    assert "States 0\nUndecided (no run ends)\n" in capsys.readouterr().out
 
 
 def test_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,7 +150,7 @@ def test_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         arguments = ["model", str(file), "-m", "ptx-6.0", "--limit", "0.2", "--all-outcomes", "--engine", engine]
         assert main(arguments) == 3
         captured = capsys.readouterr()
-        assert "large is undecided by ptx-6.0 after 0.2 s" in captured.err
+        assert "large is undecided (out of time) by ptx-6.0: no verdict after 0.2 s" in captured.err
 
 
 def test_loops_beyond_the_bound_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,8 +33,8 @@ def load_suite() -> dict[str, Case]:
         text = file.read_text()
         found = EXPECT.fullmatch(text.splitlines()[1])
         assert found is not None, f"{file.name}: the second line must say what is expected"
-        expected = dict(entry.split() for entry in found[1].split(","))
-        expected = {model: str(Answer.NO_RUN) if word == "no-run" else word for model, word in expected.items()}
+        expected = dict(entry.split(" ", 1) for entry in found[1].split(", "))
+        assert set(expected.values()) <= set(Answer), f"{file.name}: not all expectations are words of verdicts"
         cases[file.stem] = Case(read_test(text, str(file)), expected)
     return cases
 

@@ -16,10 +16,14 @@ from gpudiy.models.verdict import Answer, Verdict, decide
 MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
 LIMIT = 2.0  # seconds for one verdict; a report must not wait for one hard test
 LETTERS = {
-    Answer.ALLOWED: "a", Answer.FORBIDDEN: "f", Answer.OUT_OF_TIME: "u", Answer.BOUNDED: "u", Answer.NOT_SUPPORTED: "x",
-    Answer.NO_RUN: "u",
+    Answer.ALLOWED: "a", Answer.FORBIDDEN: "f", Answer.OUT_OF_TIME: "u", Answer.BOUNDED: "b", Answer.NOT_SUPPORTED: "x",
+    Answer.NO_RUN: "e",
 }  # fmt: skip
 UNREADABLE, NO_TEXT = "r", "-"
+VERDICT_WORDS = {
+    **{letter: str(answer) for answer, letter in LETTERS.items()},
+    UNREADABLE: "undecided (the test cannot be read)", NO_TEXT: "undecided (the text of the test is not known)",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gpudiy.logs.decision import Sighting
-from gpudiy.logs.html_report.model_verdicts import NO_TEXT, ModelVerdicts
+from gpudiy.logs.html_report.model_verdicts import NO_TEXT, VERDICT_WORDS, ModelVerdicts
 from gpudiy.logs.statistics import CONFIDENCE
 from gpudiy.logs.tables.heat import step_of
 from gpudiy.logs.tables.table import heat_of
@@ -63,6 +63,7 @@ def payload(
         "names": list(tests),
         "conditions": [found.tests[test].condition for test in tests],
         "listings": [found.tests[test].text for test in tests],
+        "verdictWords": VERDICT_WORDS,
         "verdicts": [entry.letters for entry in judged],
         "pictures": [texts.place(entry.picture) for entry in judged],
         "captions": [texts.place(entry.caption) for entry in judged],

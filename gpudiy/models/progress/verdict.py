@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Literal
 
 from gpudiy.errors import check_choice
@@ -20,21 +19,17 @@ from gpudiy.models.progress.hang import MOST_STATES, Hang, StateGraph, TooManySt
 from gpudiy.models.progress.lockstep import WarpMachine
 from gpudiy.models.progress.machine import ThreadMachine
 from gpudiy.models.progress.stuck import StuckSearch
-from gpudiy.models.verdict import Answer, Undecided, decide
+from gpudiy.models.verdict import BOUNDED, NOT_SUPPORTED, OUT_OF_TIME, Answer, AnswerWord, Undecided, decide
 
 
-class ProgressAnswer(StrEnum):
-    """Whether every run ends; the last three are the ways to be undecided. The value is the word that is printed."""
+class ProgressAnswer(AnswerWord):
+    """Whether every run ends; the last three are the ways to be undecided."""
 
     TERMINATES = "terminates"
     MAY_HANG = "may hang"
-    NOT_SUPPORTED = "unsupported"  # the question has no answer here for something in the test
-    BOUNDED = "undecided (bounded)"  # there is more to look at than is looked at
-    OUT_OF_TIME = "undecided"
-
-    @property
-    def undecided(self) -> bool:
-        return self not in (ProgressAnswer.TERMINATES, ProgressAnswer.MAY_HANG)
+    NOT_SUPPORTED = NOT_SUPPORTED  # the question has no answer here for something in the test
+    BOUNDED = BOUNDED  # there is more to look at than is looked at
+    OUT_OF_TIME = OUT_OF_TIME
 
 
 @dataclass(frozen=True, slots=True)

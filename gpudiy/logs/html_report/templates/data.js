@@ -3,7 +3,6 @@
 const NONE = 0, OBSERVED = 1, ZERO = 2, DEAD = 3, FAILED = 4, NOT_RUNNABLE = 5;
 const STATE_WORDS = ["no record", "observed", "not observed", "dead harness", "failed", "not runnable"];
 const STATE_CELLS = ["", "", "0", "dead", "failed", "n/a"];
-const VERDICT_WORDS = { a: "allowed", f: "forbidden", u: "undecided", x: "not decidable", r: "not decided", "-": "text not known" };
 const SWITCHES = ["memory stress", "bank conflicts", "synchronisation", "randomisation"];
 
 const byId = (id) => document.getElementById(id);
@@ -96,7 +95,7 @@ class Report {
   }
 
   describeVerdict(test, model) {
-    return VERDICT_WORDS[this.verdicts[test][model]];
+    return this.verdictWords[this.verdicts[test][model]];
   }
 
   shownCell(cell, counts) {

@@ -117,7 +117,7 @@ class Panel {
     return make("ul", { class: "models" }, ...report.models.map((model, place) => {
       const letter = report.verdicts[test][place];
       return make("li", { class: `verdict-${letter === "-" ? "none" : letter}`, title: report.about[place] || null },
-        make("b", {}, model), " ", make("span", { class: "badge" }, VERDICT_WORDS[letter]),
+        make("b", {}, model), " ", make("span", { class: "badge" }, report.verdictWords[letter]),
         report.breakers(test, place).length ? make("span", { class: "breach", title: "observed, although this model forbids it" }, "!") : null);
     }));
   }

@@ -33,10 +33,10 @@ function nameColumn(width) {
 function verdictColumn(model, place) {
   return {
     title: model, tip: `Is the weak outcome allowed by ${model}?${report.about[place] ? ` ${report.about[place]}.` : ""}`, width: Math.max(86, 34 + 7.6 * model.length), class: "verdict",
-    sort: (test) => "fuxra-".indexOf(report.verdicts[test][place]),
+    sort: (test) => "fubexra-".indexOf(report.verdicts[test][place]),
     fill: (element, test) => {
       const letter = report.verdicts[test][place];
-      element.textContent = { a: "allows", f: "forbids", u: "?", x: "–", r: "", "-": "" }[letter];
+      element.textContent = { a: "allows", f: "forbids", u: "?", b: "?", e: "?", x: "–", r: "", "-": "" }[letter];
       element.classList.add(`letter-${letter === "-" ? "none" : letter}`);
       if (report.breakers(test, place).length) element.append(make("span", { class: "breach" }, "!"));
       element.title = `${model}: ${report.describeVerdict(test, place)}`;
