@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
 from gpudiy.errors import InputError, UnwritableOutput
 
@@ -23,9 +24,9 @@ def write_whole(path: str | Path, content: str | bytes, *, durable: bool = False
 def whole_file(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
     """A temporary path beside `path` to write to; it is renamed to `path` when the block ends without an error."""
     place = Path(path)
-    place.parent.mkdir(parents=True, exist_ok=True)
     temporary = place.with_name(f".{place.name}.{os.getpid()}")  # chosen early: an interrupt removes it
     try:
+        place.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         if durable:
             synchronise(temporary)
@@ -33,10 +34,50 @@ def whole_file(path: str | Path, *, durable: bool = False) -> Iterator[Path]:
         if durable:
             synchronise(place.parent)
     except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):  # the message names the final file, not the temporary one
-            error.filename, error.filename2 = str(path), None
+        with suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            expect_writable(place)  # names the cause better than the system does
+            raise UnwritableOutput(str(path), error) from None
         raise
+
+
+@contextmanager
+def open_whole(path: str | Path) -> Iterator[TextIO]:
+    """A text file that appears at `path` when the block ends without an error."""
+    with whole_file(path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        yield file
+
+
+@contextmanager
+def whole_files(folder: Path) -> Iterator[Callable[[str, str], None]]:
+    """A function that writes a text under a name in the folder; for many files it is faster than `write_whole`."""
+    temporary = f".{os.getpid()}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        expect_writable(folder, folder=True)
+        raise UnwritableOutput(str(folder), error) from None
+
+    def write(name: str, content: str) -> None:
+        data = content.encode()
+        try:
+            file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=handle)
+            try:
+                while data:
+                    data = data[os.write(file, data) :]
+            finally:
+                os.close(file)
+            os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)
+        except OSError as error:
+            raise UnwritableOutput(str(folder / name), error) from None
+
+    try:
+        yield write
+    finally:
+        (folder / temporary).unlink(missing_ok=True)
+        os.close(handle)
 
 
 def synchronise(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from gpudiy.campaign.plan import CampaignPlan
 from gpudiy.diy.families import find_family
 from gpudiy.diy.generator import Generator
-from gpudiy.diy.writer import INDEX, SUFFIX, DirectoryWriter
+from gpudiy.diy.writer import INDEX, SUFFIX, write_directory
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
@@ -62,9 +62,8 @@ def _prepare_folders(plan: CampaignPlan) -> Iterator[Path]:
     for family in plan.tests.families:
         folder = root / family
         if not (folder / INDEX).exists():
-            with DirectoryWriter(folder) as writer:
-                for blueprint in Generator(find_family(family).recipe()).blueprints():
-                    writer.write(blueprint)
+            for _ in write_directory(Generator(find_family(family).recipe()).blueprints(), folder):
+                pass
         yield folder
     if plan.tests.paths:
         yield _copy_tests(plan, root / GIVEN)

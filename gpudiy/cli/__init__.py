@@ -8,6 +8,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 
 from gpudiy.cli.help_text import HelpText
@@ -134,10 +135,8 @@ def report_unknown_word(command: str, kind: str, word: str, known: list[str]) ->
 
 def _open_streams() -> None:
     """Replace closed streams by ones that discard everything; a character that cannot be encoded becomes `?`."""
-    if sys.stdout is None:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    sys.stdout = DiscardedOutput() if sys.stdout is None else sys.stdout
+    sys.stderr = DiscardedOutput() if sys.stderr is None else sys.stderr
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -146,9 +145,17 @@ def _open_streams() -> None:
 def discard_output() -> None:
     """Discard the rest of standard output; otherwise Python complains when it ends."""
     try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with Path(os.devnull).open("wb") as nothing:
+            os.dup2(nothing.fileno(), sys.stdout.fileno())
     except OSError:
-        sys.stdout = open(os.devnull, "w")  # noqa: PTH123, SIM115
+        sys.stdout = DiscardedOutput()
+
+
+class DiscardedOutput(io.TextIOBase):
+    """A stream that keeps nothing."""
+
+    def write(self, text: str) -> int:
+        return len(text)
 
 
 def run_verb(verb: str, arguments: list[str]) -> int:

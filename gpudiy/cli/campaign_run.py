@@ -50,15 +50,15 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace, begun: bool = False) -> int:
     from gpudiy.campaign.campaign import Campaign
     from gpudiy.campaign.store import StoreInUse
-    from gpudiy.errors import GpudiyError, InputError, UnwritableOutput
+    from gpudiy.errors import GpudiyError, InputError
 
+    if arguments.junit is not None:
+        expect_writable(arguments.junit)
     try:
         campaign = Campaign.open(arguments.plan, begun=begun)
-        if arguments.junit is not None:
-            expect_writable(arguments.junit)
         campaign.check()
         return _do_stages(campaign, arguments)
-    except (InputError, UnwritableOutput, StoreInUse):
+    except (InputError, StoreInUse):
         raise
     except (GpudiyError, OSError, KeyboardInterrupt) as error:
         error.add_note(f"finished work is kept: `gpudiy campaign resume {arguments.plan}` continues")

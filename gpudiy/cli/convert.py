@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import UnwritableOutput
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -59,10 +58,6 @@ def run(arguments: Namespace) -> int:
         except CannotExpress as cannot:
             bad += 1
             say(f"{source}: error: the {arguments.to} format cannot express {cannot}")
-        except OSError as error:
-            if arguments.output == "-":
-                raise  # `run_command` handles standard output
-            raise UnwritableOutput(error.filename or arguments.output, error) from None
     return 2 if bad else 0
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.progress import progress
-from gpudiy.errors import UnwritableOutput
 
 if TYPE_CHECKING:
     from gpudiy.diy.blueprint import Blueprint
@@ -89,13 +88,7 @@ def _run(arguments: Namespace) -> int:
         return 0
     from gpudiy.diy.generator import Generator
 
-    recipe = _recipe(arguments)
-    try:
-        made = _write_or_count(Generator(recipe), arguments)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise UnwritableOutput(error.filename or arguments.output, error) from None
+    made = _write_or_count(Generator(_recipe(arguments)), arguments)
     if not made and not arguments.quiet:
         print("gpudiy generate: these edges make no cycle within the limits", file=sys.stderr)
     return 0 if made else 1
@@ -116,17 +109,13 @@ def _write_or_count(generator: Generator, arguments: Namespace) -> int:
 
 
 def _write_tests(blueprints: Iterator[Blueprint], arguments: Namespace) -> Iterator[Blueprint]:
-    from gpudiy.diy.writer import DirectoryWriter, write_index, write_stream
+    from gpudiy.diy.writer import write_directory, write_index, write_stream
 
     if arguments.index is not None:
         blueprints = write_index(blueprints, Path(arguments.index))
     if arguments.output == "-":
-        yield from write_stream(blueprints, sys.stdout)
-        return
-    with DirectoryWriter(Path(arguments.output)) as writer:
-        for blueprint in blueprints:
-            writer.write(blueprint)
-            yield blueprint
+        return write_stream(blueprints, sys.stdout)
+    return write_directory(blueprints, Path(arguments.output))
 
 
 def _recipe(arguments: Namespace) -> Recipe:

@@ -35,12 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     given = parser.parse_args(words)
-    return run_command(lambda: _run(given), "log2log")
-
-
-def _run(given: Namespace) -> int:
-    result: int = given.do(given)
-    return result
+    return run_command(lambda: int(given.do(given)), "log2log")
 
 
 def _parser() -> ArgumentParser:
@@ -67,7 +62,7 @@ def _verb(verbs: Verbs, name: str, what: str, do: Callable[[Namespace], int], lo
         name, help=what, description=what[0].upper() + what[1:] + ".", allow_abbrev=False
     )
     verb.add_argument("logs", metavar="LOG", nargs=logs, help=LOG_HELP)
-    verb.set_defaults(do=do, by_incantation=False)
+    verb.set_defaults(do=do)
     return verb
 
 
@@ -77,7 +72,10 @@ def _option(verb: ArgumentParser, short: str, name: str, **rest: Any) -> None:
     verb.add_argument(*([f"-{short}"] if short else []), *spellings, **rest)
 
 
-def _writes(verb: ArgumentParser) -> ArgumentParser:
+def _change(verbs: Verbs, name: str, what: str) -> ArgumentParser:
+    """A verb that writes changed logs."""
+    verb = _verb(verbs, name, what, work.change_logs)
+    verb.set_defaults(change=name)
     _option(verb, "o", "output", metavar="FILE", default="-", help="write here (default: standard output)")
     _option(verb, "f", "format", choices=FORMATS, help="default: that of the suffix of FILE, else text")
     return verb
@@ -90,27 +88,23 @@ def _reading_verbs(verbs: Verbs) -> None:
     _verb(verbs, "parse", "read logs and print their damage; exit code 2 if there is any", work.check_logs)
     summary = _verb(verbs, "summary", "count records, tests, iterations and sightings by chip", work.print_summary)
     _option(summary, "j", "json", action="store_true", help="print one JSON object per chip")
-    _writes(_verb(verbs, "convert", "write logs in another format", work.convert_logs))
+    _change(verbs, "convert", "write logs in another format")
 
 
 def _changing_verbs(verbs: Verbs) -> None:
-    sort = _writes(_verb(verbs, "sort", "sort the records by the names of their tests", work.sort_logs))
+    sort = _change(verbs, "sort", "sort the records by the names of their tests")
     _option(sort, "", "by", choices=ORDERS, default="test", help="sort by this (default: %(default)s)")
-    for name, what, do in (
-        ("sum", "add up the records of each test on each chip", work.sum_logs),
-        ("avg", "average the rates of each test on each chip, in 100,000 iterations", work.average_logs),
+    for name, what in (
+        ("sum", "add up the records of each test on each chip"),
+        ("avg", "average the rates of each test on each chip, in 100,000 iterations"),
     ):
-        verb = _writes(_verb(verbs, name, what, do))
+        verb = _change(verbs, name, what)
         _option(verb, "i", "incantations", dest="by_incantation", action="store_true", help="keep incantations apart")
-    _writes(
-        _verb(verbs, "merge", "join logs; of records of one test, chip and incantation keep the first", work.merge_logs)
-    )
-    normalize = _writes(_verb(verbs, "normalize", "scale counts to 100,000 iterations", work.normalize_logs))
+    _change(verbs, "merge", "join logs; of records of one test, chip and incantation keep the first")
+    normalize = _change(verbs, "normalize", "scale counts to 100,000 iterations")
     _option(normalize, "", "to", type=positive, default=100_000, metavar="N", help="iterations (default: %(default)s)")
-    _writes(
-        _verb(verbs, "best", "keep the incantation that showed the most, for each test on each chip", work.choose_best)
-    )
-    rename = _writes(_verb(verbs, "rename", "rename tests or chips", work.rename_tests))
+    _change(verbs, "best", "keep the incantation that showed the most, for each test on each chip")
+    rename = _change(verbs, "rename", "rename tests or chips")
     _option(rename, "t", "test", action="append", default=[], metavar="OLD=NEW", help="rename a test")
     _option(rename, "c", "chip", action="append", default=[], metavar="OLD=NEW", help="rename a chip")
     _option(rename, "", "map", metavar="FILE", help="old and new names of tests, one pair per line")
@@ -121,7 +115,7 @@ def _changing_verbs(verbs: Verbs) -> None:
 
 
 def _filter_verb(verbs: Verbs) -> None:
-    verb = _writes(_verb(verbs, "filter", "keep some records", work.filter_logs))
+    verb = _change(verbs, "filter", "keep some records")
     _option(verb, "t", "test", action="append", default=[], metavar="PATTERN", help="tests, with * and ?")
     _option(verb, "c", "chip", action="append", default=[], metavar="PATTERN", help="chips, with * and ?")
     _option(verb, "i", "incantation", action="append", default=[], metavar="PATTERN", help="as dump prints them")

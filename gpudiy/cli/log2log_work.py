@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
 from gpudiy.cli.tables import print_columns
-from gpudiy.errors import InputError, UnwritableOutput, format_count
+from gpudiy.errors import InputError, format_count
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
     from gpudiy.logs.log import LogProblem
-    from gpudiy.logs.record import Record
 
 
 def print_records(given: Namespace) -> int:
@@ -66,19 +65,46 @@ def print_summary(given: Namespace) -> int:
     return 0
 
 
-def convert_logs(given: Namespace) -> int:
-    """Write the logs in another format."""
-    return _write(load_logs(given.logs).columns, given)
+def change_logs(given: Namespace) -> int:
+    """Write the logs as the subcommand changes them."""
+    from gpudiy.logs import operations
 
-
-def _records(given: Namespace) -> list[Record]:
-    return list(load_logs(given.logs).columns.records())
-
-
-def _write_records(records: list[Record], given: Namespace) -> int:
-    from gpudiy.logs.columns import Columns
-
-    return _write(Columns.of(records), given)
+    columns = load_logs(given.logs).columns
+    if given.change == "convert":
+        return _write(columns, given)
+    if given.change == "filter":
+        kept = operations.Filter(
+            tuple(given.test),
+            tuple(given.chip),
+            tuple(given.incantation),
+            given.observed,
+            given.evidence,
+            given.min_iterations,
+        )
+        return _write(columns.take(kept.places(columns)), given)
+    if given.change == "rename":
+        changed = operations.rename_records(columns, given.test, given.chip, given.map, given.regex)
+        say(f"{format_count(changed, 'name')} changed")
+        return _write(columns, given)
+    records = list(columns.records())
+    match given.change:
+        case "sort":
+            records = operations.sort_records(records, given.by)
+        case "sum":
+            records = operations.sum_records(records, given.by_incantation)
+        case "avg":
+            records = operations.average_records(records, given.by_incantation)
+        case "normalize":
+            records = [operations.normalize_record(record, given.to) for record in records]
+        case "best":
+            records = operations.keep_best(records)
+        case "merge":
+            records, dropped = operations.merge_records(records)
+            for record in dropped:
+                say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, a duplicate")
+        case unknown:
+            raise ValueError(unknown)
+    return _write(columns.of(records), given)
 
 
 def _write(columns: Columns, given: Namespace) -> int:
@@ -88,107 +114,9 @@ def _write(columns: Columns, given: Namespace) -> int:
     if given.output == "-":
         sys.stdout.write(log_text(columns, chosen or LogFormat.TEXT))
         return 0
-    try:
-        write_log(columns, given.output, format=chosen)
-    except OSError as error:
-        raise UnwritableOutput(given.output, error) from None
+    write_log(columns, given.output, format=chosen)
     say(f"{format_count(len(columns), 'record')} written to {given.output}")
     return 0
-
-
-def sort_logs(given: Namespace) -> int:
-    """Write the records in another order."""
-    from gpudiy.logs.operations import sort_records
-
-    return _write_records(sort_records(_records(given), given.by), given)
-
-
-def sum_logs(given: Namespace) -> int:
-    """Write one summed record per test and chip."""
-    from gpudiy.logs.operations import sum_records
-
-    return _write_records(sum_records(_records(given), given.by_incantation), given)
-
-
-def average_logs(given: Namespace) -> int:
-    """Write one record per test and chip with the mean rate."""
-    from gpudiy.logs.operations import average_records
-
-    return _write_records(average_records(_records(given), given.by_incantation), given)
-
-
-def merge_logs(given: Namespace) -> int:
-    """Write the first record of each test, chip and incantation."""
-    from gpudiy.logs.operations import merge_records
-
-    kept, dropped = merge_records(_records(given))
-    for record in dropped:
-        say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, a duplicate")
-    return _write_records(kept, given)
-
-
-def normalize_logs(given: Namespace) -> int:
-    """Write the records scaled to a number of iterations."""
-    from gpudiy.logs.operations import normalize_record
-
-    return _write_records([normalize_record(record, given.to) for record in _records(given)], given)
-
-
-def choose_best(given: Namespace) -> int:
-    """Write the record of the best incantation of each test on each chip."""
-    from gpudiy.logs.operations import keep_best
-
-    return _write_records(keep_best(_records(given)), given)
-
-
-def filter_logs(given: Namespace) -> int:
-    """Write the records that pass the filters."""
-    from gpudiy.logs.operations import Filter
-
-    columns = load_logs(given.logs).columns
-    kept = Filter(
-        tuple(given.test),
-        tuple(given.chip),
-        tuple(given.incantation),
-        given.observed,
-        given.evidence,
-        given.min_iterations,
-    )
-    return _write(columns.take(kept.places(columns)), given)
-
-
-def rename_tests(given: Namespace) -> int:
-    """Write the records with other names of tests or chips."""
-    import re
-
-    from gpudiy.logs.operations import read_names, rename_entries
-
-    tests, chips = _pairs(given.test), _pairs(given.chip)
-    if given.map:
-        tests |= read_names(given.map)
-    if not tests and not chips and not given.regex:
-        raise InputError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
-    columns = load_logs(given.logs).columns
-    changed = rename_entries(columns, "test", lambda name: tests.get(name, name))
-    changed += rename_entries(columns, "chip", lambda name: chips.get(name, name))
-    if given.regex:
-        try:
-            pattern = re.compile(given.regex[0])
-            changed += rename_entries(columns, "test", lambda name: pattern.sub(given.regex[1], name))
-        except (re.error, IndexError) as error:
-            raise InputError(f"{given.regex[0]!r} is not a regular expression: {error}") from None
-    say(f"{format_count(changed, 'name')} changed")
-    return _write(columns, given)
-
-
-def _pairs(words: list[str]) -> dict[str, str]:
-    pairs = {}
-    for word in words:
-        old, equals, new = word.partition("=")
-        if not equals or not old or not new:
-            raise InputError(f"{word!r}: expected OLD=NEW")
-        pairs[old] = new
-    return pairs
 
 
 def compare_logs(given: Namespace) -> int:

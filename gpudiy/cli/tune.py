@@ -5,19 +5,19 @@ from __future__ import annotations
 import json
 import secrets
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.progress import say
 from gpudiy.cli.run import OPENER, load
-from gpudiy.files import expect_writable
+from gpudiy.files import expect_writable, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpudiy.devices.tuning import Scores, Tuned, Tuning
+    from gpudiy.harness.incantation_text import IncantationBook
 
 EPILOG = """\
 Random settings are tried; the better half is tried again with more iterations, and so on. The winners are measured
@@ -74,27 +74,30 @@ def run(arguments: Namespace) -> int:
 
 
 def _search(tuning: Tuning, arguments: Namespace) -> int:
-    from gpudiy.files import write_whole
-    from gpudiy.harness.incantation_text import incantation_file
-
-    found: Tuned | None = None
-    for step in tuning.search(arguments.candidates):
-        if not isinstance(step, str):
-            found = step
-        elif not arguments.quiet:
-            say(step)
-    assert found is not None
-    published = tuning.measure_published() if arguments.baseline else {}
+    try:
+        found = tuning.search(arguments.candidates, say if not arguments.quiet else lambda _: None)
+        published = tuning.measure_published() if arguments.baseline else {}
+    except KeyboardInterrupt as interrupt:
+        if arguments.output and tuning.best_so_far is not None:
+            _write_settings(tuning.best_so_far, tuning, arguments, "interrupted, not measured again")
+            interrupt.add_note(f"the best settings so far are in {arguments.output}")
+        raise
     (_print_json if arguments.json else _show)(found, published, tuning)
     if arguments.output:
-        comments = (
-            f"Settings of gpudiy tune for {arguments.device}, seed {tuning.settings.seed}, {found.tried} tried.",
-            "Use them with: gpudiy run PATH --device DEVICE --incantation FILE",
-            "",
-        )
-        write_whole(Path(arguments.output), incantation_file(found.book(), comments))
+        _write_settings(found.book(), tuning, arguments, f"{found.tried} tried")
         (say if arguments.json else print)(f"written to {arguments.output}")
     return 0 if found.single else 1
+
+
+def _write_settings(book: IncantationBook, tuning: Tuning, arguments: Namespace, how: str) -> None:
+    from gpudiy.harness.incantation_text import incantation_file
+
+    comments = (
+        f"Settings of gpudiy tune for {arguments.device}, seed {tuning.settings.seed}, {how}.",
+        "Use them with: gpudiy run PATH --device DEVICE --incantation FILE",
+        "",
+    )
+    write_whole(arguments.output, incantation_file(book, comments))
 
 
 def _show(found: Tuned, published: Mapping[str, Scores], tuning: Tuning) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiy.cli.progress import say
-from gpudiy.errors import InputError, UnwritableOutput
+from gpudiy.errors import InputError
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.execution_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
@@ -34,7 +34,5 @@ def write_witness(picture: Picture, file: str) -> None:
     """Write the picture of a witness; raises `GpudiyError` where it cannot be written or drawn so."""
     try:
         write_picture(picture, file)
-    except OSError as error:
-        raise UnwritableOutput(file, error) from None
     except ValueError as problem:
         raise InputError(str(problem)) from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -68,8 +68,7 @@ class Tuned:
     tried: int
 
     def book(self) -> IncantationBook:
-        single = {test: candidate.incantation for test, candidate in self.single.items()}
-        return IncantationBook("tuned", self.portable.incantation, single)
+        return _book(self.portable, self.single)
 
 
 class Tuning:
@@ -80,9 +79,10 @@ class Tuning:
         self.tests = tests
         self.settings = settings
         self.per_second = per_second
+        self.best_so_far: IncantationBook | None = None  # of the last rung, not measured again
 
-    def search(self, candidates: int) -> Iterator[str | Tuned]:
-        """A message for each rung, then the result."""
+    def search(self, candidates: int, say: Callable[[str], None]) -> Tuned:
+        """Find the best settings; `say` gets a message for each rung."""
         left = list(_draw_candidates(candidates, self.settings.seed))
         rungs = max(1, math.ceil(math.log2(len(left))))
         scores: dict[str, Scores] = {}
@@ -90,12 +90,13 @@ class Tuning:
             iterations = max(1, self.settings.iterations >> (rungs - rung))
             scores = {candidate.name: self.measure(candidate, iterations) for candidate in left}
             seen = sum(any(scores[one.name][test.name].sightings for one in left) for test in self.tests)
-            yield (
+            say(
                 f"rung {rung + 1} of {rungs}: {len(left)} settings, {iterations:,} iterations of each test; "
                 f"{seen} of {len(self.tests)} tests show their outcome"
             )
             left = self._better_half(left, scores)
-        yield self._measure_winners(left, scores, candidates)
+            self.best_so_far = _book(left[0], self._winners(left, scores))
+        return self._measure_winners(left, scores, candidates)
 
     def measure(self, candidate: Candidate, iterations: int, seed: int | None = None) -> Scores:
         settings = replace(
@@ -123,14 +124,12 @@ class Tuning:
         best = self._best_rates(left, scores)
         order = sorted(left, key=lambda one: -self.portable_score(scores[one.name], best))
         kept = {one.name for one in order[: max(1, len(left) // 2)]}
-        kept |= {self._best_of(test, left, scores).name for test in best}
+        kept |= {one.name for one in self._winners(left, scores).values()}
         return [one for one in order if one.name in kept]
 
     def _measure_winners(self, left: list[Candidate], scores: Mapping[str, Scores], tried: int) -> Tuned:
-        best = self._best_rates(left, scores)
         iterations, seed = self.settings.iterations, self.settings.seed + MEASURED_AGAIN
-        portable = left[0]
-        single = {test: self._best_of(test, left, scores) for test in best}
+        portable, single = left[0], self._winners(left, scores)
         chosen = {one.name: one for one in (portable, *single.values(), Candidate("default", Incantation()))}
         again = {name: self.measure(one, iterations, seed) for name, one in chosen.items()}
         return Tuned(
@@ -142,6 +141,10 @@ class Tuning:
             tried,
         )
 
+    def _winners(self, left: list[Candidate], scores: Mapping[str, Scores]) -> dict[str, Candidate]:
+        """The best setting for each test that showed its outcome."""
+        return {test: self._best_of(test, left, scores) for test in self._best_rates(left, scores)}
+
     def _best_rates(self, left: list[Candidate], scores: Mapping[str, Scores]) -> dict[str, float]:
         """The best rate of each test that showed its outcome at all."""
         return {
@@ -152,6 +155,10 @@ class Tuning:
 
     def _best_of(self, test: str, left: list[Candidate], scores: Mapping[str, Scores]) -> Candidate:
         return max(left, key=lambda one: scores[one.name][test].rate(self.per_second))
+
+
+def _book(portable: Candidate, single: Mapping[str, Candidate]) -> IncantationBook:
+    return IncantationBook("tuned", portable.incantation, {test: one.incantation for test, one in single.items()})
 
 
 def _draw_candidates(count: int, seed: int) -> Iterator[Candidate]:

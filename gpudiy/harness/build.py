@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -25,6 +24,7 @@ from gpudiy.harness.templates import templates_hash
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
+from gpudiy.processes import follow_parent
 from optcheck.finding import Finding
 
 BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests per module: in a larger module more tests share code
@@ -212,7 +212,7 @@ def _build_in_processes(
 ) -> Iterator[BuildResult]:
     """Build batches in worker processes. Only this process handles interrupts; finished batches are in the cache."""
     context = get_context("forkserver")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=follow_parent)
     try:
         running: dict[Future[list[BuildResult]], Sequence[_Source]] = {
             pool.submit(build_batch, batch, architecture, store): batch for batch in batches
@@ -228,10 +228,6 @@ def _build_in_processes(
                     yield from ((source.test, crashed) for source in batch)
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @cache

@@ -153,6 +153,39 @@ class Filter:
         return bool(columns["iterations"][place] >= self.least)
 
 
+def rename_records(
+    columns: Columns, tests: Iterable[str], chips: Iterable[str], file: str | None, regex: Sequence[str] | None
+) -> int:
+    """Rename tests and chips, given as `OLD=NEW`, in a file of pairs, or by a pattern and its replacement for tests.
+
+    Returns how many names were changed.
+    """
+    new_tests, new_chips = _read_pairs(tests), _read_pairs(chips)
+    if file:
+        new_tests |= read_names(file)
+    if not new_tests and not new_chips and not regex:
+        raise InputError("nothing to rename: give --test OLD=NEW, --chip OLD=NEW, --map FILE or --regex PATTERN NEW")
+    changed = _rename_entries(columns, "test", lambda name: new_tests.get(name, name))
+    changed += _rename_entries(columns, "chip", lambda name: new_chips.get(name, name))
+    if regex:
+        try:
+            pattern = re.compile(regex[0])
+            changed += _rename_entries(columns, "test", lambda name: pattern.sub(regex[1], name))
+        except (re.error, IndexError) as error:
+            raise InputError(f"{regex[0]!r} is not a regular expression: {error}") from None
+    return changed
+
+
+def _read_pairs(words: Iterable[str]) -> dict[str, str]:
+    pairs = {}
+    for word in words:
+        old, equals, new = word.partition("=")
+        if not equals or not old or not new:
+            raise InputError(f"{word!r}: expected OLD=NEW")
+        pairs[old] = new
+    return pairs
+
+
 def read_names(path: str) -> dict[str, str]:
     """A file of old and new names, two on a line; raises `InputError`."""
     pairs = {}
@@ -166,8 +199,7 @@ def read_names(path: str) -> dict[str, str]:
     return pairs
 
 
-def rename_entries(columns: Columns, column: str, change: Callable[[str], str]) -> int:
-    """Change the names in a column; how many records were changed."""
+def _rename_entries(columns: Columns, column: str, change: Callable[[str], str]) -> int:
     before = columns[column]
     columns.lists[column] = [change(name) for name in before]
     return sum(1 for old, new in zip(before, columns[column], strict=True) if old != new)

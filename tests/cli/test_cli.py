@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import gzip
 import io
 import json
@@ -16,7 +18,8 @@ from pathlib import Path
 import pytest
 from conftest import DATA
 
-from gpudiy.cli import VERBS, main
+from gpudiy.cli import VERBS, discard_output, main
+from gpudiy.errors import UnwritableOutput
 from gpudiy.files import write_whole
 from gpudiy.litmus import sources
 from gpudiy.litmus.errors import LitmusError
@@ -263,6 +266,30 @@ def test_convert_keeps_its_sources(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["convert", "--to", "herd", str(source), "-o", str(tmp_path)]) == 2
     assert "would overwrite" in capsys.readouterr().err
     assert source.read_text() == SB.read_text()
+
+
+def test_a_full_disk_is_reported_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(UnwritableOutput, match=r"a\.litmus: error: cannot be written: No space left on device"):
+        write_whole(tmp_path / "a.litmus", "text")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_discarded_output_keeps_no_file_open(monkeypatch: pytest.MonkeyPatch, capsys: object) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    discard_output()
+    print("nobody reads this")
+    monkeypatch.undo()
+    gc.collect()  # a stream left open would give a warning, and here a warning is an error
+    with Path(os.devnull).open("w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        discard_output()
+        monkeypatch.undo()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_an_interrupted_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

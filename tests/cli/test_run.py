@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import ROOT
 from fake_devices import OPENER, fake_test
 
 from gpudiy.cli import gpu_litmus, main
+from gpudiy.devices.tuning import Tuning
 from gpudiy.harness.incantation_text import read_incantation
 from gpudiy.litmus import print_test
 from gpudiy.logs.reading import read_file
@@ -238,6 +240,30 @@ def test_tune_finds_better_settings_and_writes_them(folder: Path, capsys: pytest
     assert main([*arguments, "-o", "again.toml"]) == 0
     assert Path("again.toml").read_text() == Path("best.toml").read_text()
     assert main(["run", "tunable.litmus", "--device", "fake", "--incantation", "best.toml", "-s", "5000"]) == 0
+
+
+def test_an_interrupted_tune_keeps_its_best_settings(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = Tuning.measure
+    measured = 0
+
+    def interrupted(self: Tuning, *arguments: Any, **options: Any) -> Any:
+        nonlocal measured
+        measured += 1
+        if measured == 16 + 3:  # in the second rung
+            raise KeyboardInterrupt
+        return measure(self, *arguments, **options)
+
+    monkeypatch.setattr(Tuning, "measure", interrupted)
+    arguments = ["tune", "fake", *write("tunable", "strong"), "-s", "20000", "--candidates", "16", "--seed", "5"]
+    assert main([*arguments, "-o", "best.toml"]) == 130
+    assert "gpudiy: interrupted; the best settings so far are in best.toml" in capsys.readouterr().err
+    assert "interrupted, not measured again" in Path("best.toml").read_text()
+    assert read_incantation("best.toml").of("tunable").stress_lines < 4
+    measured = 16
+    assert main([*arguments, "-o", "none.toml"]) == 130  # in the first rung there is nothing to keep
+    assert not Path("none.toml").exists()
 
 
 def test_tune_has_nothing_to_say(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

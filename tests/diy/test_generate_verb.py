@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,6 @@ import pytest
 
 from gpudiy.cli import main
 from gpudiy.cli.gpu_diy import main as gpu_diy
-from gpudiy.diy import writer
 from gpudiy.diy.families import FAMILIES
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.reader import read_test, read_tests
@@ -132,7 +132,7 @@ def test_a_directory_that_cannot_be_written(tmp_path: Path, capsys: pytest.Captu
 
 def test_an_interrupted_run_leaves_whole_files_and_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = 0
-    rename = writer.os.rename
+    rename = os.rename
 
     def interrupted(*arguments: object, **options: object) -> None:
         nonlocal written
@@ -141,7 +141,7 @@ def test_an_interrupted_run_leaves_whole_files_and_no_index(tmp_path: Path, monk
             raise KeyboardInterrupt
         rename(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(writer.os, "rename", interrupted)
+    monkeypatch.setattr(os, "rename", interrupted)
     assert main(["generate", "--family", "classic", "-o", str(tmp_path)]) == 130
     files = sorted(tmp_path.iterdir())
     assert len(files) == 4

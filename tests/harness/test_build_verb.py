@@ -294,19 +294,42 @@ sys.exit(main(sys.argv[1:]))
 """
 
 
+def many_tests(folder: Path) -> str:
+    """A file of many tests, so that building them takes long."""
+    stream = folder / "many.litmus"
+    with stream.open("w") as file:
+        command = [sys.executable, "-m", "gpudiy", "generate", "--family", "rmw", "-q"]
+        subprocess.run(command, stdout=file, check=True)
+    return str(stream)
+
+
+def test_a_build_that_is_ended_leaves_no_worker(tmp_path: Path, own_cache: Path) -> None:
+    words = ["build", many_tests(tmp_path), "--arch", "sm_80", "-o", str(tmp_path / "built"), "-q"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpudiy", *words], env={**os.environ, "GPUDIY_BATCH": "10"}, start_new_session=True
+    )
+    deadline = time.monotonic() + 600
+    while not list(own_cache.rglob("*.cubin")) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.terminate()
+    assert process.wait(60) == -signal.SIGTERM
+    deadline = time.monotonic() + 60
+    with pytest.raises(ProcessLookupError):  # as soon as the group of processes is empty
+        while time.monotonic() < deadline:
+            os.killpg(process.pid, 0)
+            time.sleep(0.05)
+
+
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) -> None:
     """The last batch is far away, however slow we are; what the cache holds after Ctrl-C is whole and is used again."""
-    stream = tmp_path / "many.litmus"
-    gpudiy = [sys.executable, "-m", "gpudiy"]
-    with stream.open("w") as file:
-        subprocess.run([*gpudiy, "generate", "--family", "rmw", "-q"], stdout=file, check=True)
+    stream = many_tests(tmp_path)
     environment = {**os.environ, "GPUDIY_BATCH": "10"}
     command = [
         sys.executable,
         "-c",
         INTERRUPTIBLE,
         "build",
-        str(stream),
+        stream,
         "--arch",
         "sm_80",
         "-o",
