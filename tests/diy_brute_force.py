@@ -8,24 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.condition import AddressOf, Constant, FinalRegister, Observable, comparisons, holds
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    Branch,
-    Comparison,
-    Fence,
-    Immediate,
-    Label,
-    Load,
-    Operand,
-    Register,
-    SetPredicate,
-    Store,
-)
 from gpudiy.litmus.test import Test
 
 MASK = 0x80000000
@@ -122,31 +106,31 @@ def _steps_of_thread(test: Test, number: int) -> list[Step]:
     }
     steps: list[Step] = []
     program = test.threads[number]
-    labels = {i.name: index for index, i in enumerate(program) if isinstance(i, Label)}
+    labels = {i.name: index for index, i in enumerate(program) if isinstance(i, isa.Label)}
     index = 0
     while index < len(program):
         instruction = program[index]
         index += 1
         match instruction:
-            case Load(destination=destination, address=address):
+            case isa.Load(destination=destination, address=address):
                 steps.append(Step(number, _location(values, address), destination.name, "load"))
                 values[destination.name] = 1  # any small value
-            case Store(address=address, source=source):
+            case isa.Store(address=address, source=source):
                 steps.append(Step(number, _location(values, address), None, "store", (_value(values, source),)))
-            case Atomic(operation=operation, destination=destination, address=address, sources=sources):
+            case isa.Atomic(operation=operation, destination=destination, address=address, sources=sources):
                 operands = tuple(_value(values, source) for source in sources)
-                assert operation in (AtomicOperation.CAS, AtomicOperation.EXCH, AtomicOperation.ADD)
+                assert operation in (isa.AtomicOperation.CAS, isa.AtomicOperation.EXCH, isa.AtomicOperation.ADD)
                 steps.append(Step(number, _location(values, address), destination.name, str(operation), operands))
                 values[destination.name] = 1
-            case Alu():
+            case isa.Alu():
                 values[instruction.destination.name] = _computed(instruction, values)
-            case SetPredicate(comparison=Comparison.NE, destination=destination, sources=(left, right)):
+            case isa.SetPredicate(comparison=isa.Comparison.NE, destination=destination, sources=(left, right)):
                 values[destination.name] = _value(values, left) != _value(values, right)
-            case Branch(target=target, guard=guard):
+            case isa.Branch(target=target, guard=guard):
                 assert guard is not None
                 if values[guard.predicate.name] != guard.negated:
                     index = labels[target]
-            case Fence() | Barrier() | Label():
+            case isa.Fence() | isa.Barrier() | isa.Label():
                 pass
             case _:
                 raise AssertionError(f"gpudiy.diy makes no {instruction}")
@@ -154,34 +138,34 @@ def _steps_of_thread(test: Test, number: int) -> list[Step]:
 
 
 def _location(values: dict[str, object], address: object) -> str:
-    assert isinstance(address, Register)
+    assert isinstance(address, isa.Register)
     location = values[address.name]
     assert isinstance(location, str)
     return location
 
 
-def _value(values: dict[str, object], operand: Operand) -> int:
-    if isinstance(operand, Immediate):
+def _value(values: dict[str, object], operand: isa.Operand) -> int:
+    if isinstance(operand, isa.Immediate):
         return operand.value
-    assert isinstance(operand, Register)
+    assert isinstance(operand, isa.Register)
     value = values[operand.name]
     assert isinstance(value, int)
     return value
 
 
-def _computed(alu: Alu, values: dict[str, object]) -> object:
-    if alu.operation is AluOperation.ADD and isinstance(alu.sources[0], Register):
+def _computed(alu: isa.Alu, values: dict[str, object]) -> object:
+    if alu.operation is isa.AluOperation.ADD and isinstance(alu.sources[0], isa.Register):
         base = values[alu.sources[0].name]
         if isinstance(base, str):
             assert _value(values, alu.sources[1]) == 0, "an address dependency does not change the address"
             return base
     operands = [_value(values, source) for source in alu.sources]
     match alu.operation:
-        case AluOperation.MOV | AluOperation.CVT:
+        case isa.AluOperation.MOV | isa.AluOperation.CVT:
             return operands[0]
-        case AluOperation.ADD:
+        case isa.AluOperation.ADD:
             return operands[0] + operands[1]
-        case AluOperation.AND:
+        case isa.AluOperation.AND:
             assert operands[1] == MASK, "dependencies are manufactured with the high bit"
             return operands[0] & operands[1]
     raise AssertionError(f"gpudiy.diy makes no {alu}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ACCESS_SCOPES, Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
 from gpudiy.litmus.condition import (
     AddressOf,
@@ -19,37 +20,13 @@ from gpudiy.litmus.condition import (
     Or,
     Quantifier,
 )
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Comparison,
-    Fence,
-    FenceKind,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    ProxyFenceKind,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-)
 from gpudiy.litmus.instruction_validity import MEMBAR_SCOPES
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.test import InitialMemory, RegisterDeclaration, Test
 from gpudiy.litmus.traits import ATOMIC, LOAD, REDUCE, STORE
 
-TRAITS = {Load: LOAD, Store: STORE, Atomic: ATOMIC, Reduce: REDUCE}
+TRAITS = {isa.Load: LOAD, isa.Store: STORE, isa.Atomic: ATOMIC, isa.Reduce: REDUCE}
 
 S32 = ScalarType.S32
 DATA = ("r0", "r1", "r2")
@@ -87,7 +64,7 @@ def expressions(draw: st.DrawFn, terms: list[FinalRegister | FinalVariable], dep
     if kind == "true":
         return draw(st.sampled_from([And(()), Or(())]))
     right = draw(st.sampled_from(terms) | VALUES.map(Constant))
-    return Compare(draw(st.sampled_from(Comparison)), draw(st.sampled_from(terms)), right)
+    return Compare(draw(st.sampled_from(isa.Comparison)), draw(st.sampled_from(terms)), right)
 
 
 def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
@@ -98,11 +75,11 @@ def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
         order = draw(st.sampled_from([order for order in TRAITS[kind].orders if order.reaches(space)]))
         scope = draw(st.sampled_from(ACCESS_SCOPES)) if order.takes_scope else None
         cache = None
-        if order is Order.WEAK and kind in (Load, Store):
-            words = ["ca", "cg", "cs", "cv", "lu"] if kind is Load else ["wb", "cg", "cs", "wt"]
+        if order is Order.WEAK and kind in (isa.Load, isa.Store):
+            words = ["ca", "cg", "cs", "cv", "lu"] if kind is isa.Load else ["wb", "cg", "cs", "wt"]
             cache = draw(st.sampled_from([None, *map(CacheOperator, words)]))
         proxy = Proxy.GENERIC
-        if space is Space.GLOBAL and cache is None and kind is Load:
+        if space is Space.GLOBAL and cache is None and kind is isa.Load:
             proxy = draw(st.sampled_from([Proxy.GENERIC] * 4 + list(Proxy)))
         return Access(S32, order, scope, draw(st.sampled_from([None, space])), cache, proxy)
 
@@ -110,69 +87,85 @@ def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
 
 
 @st.composite
-def instructions(draw: st.DrawFn, addresses: dict[str, Space]) -> Instruction:
+def instructions(draw: st.DrawFn, addresses: dict[str, Space]) -> isa.Instruction:
     """Any instruction but labels and branches; `addresses` are variables and registers that hold an address."""
-    data = st.sampled_from(DATA).map(Register)
-    operand = data | VALUES.map(Immediate)
-    guard = draw(st.none() | st.builds(Guard, st.sampled_from(PREDICATES).map(Register), st.booleans()))
+    data = st.sampled_from(DATA).map(isa.Register)
+    operand = data | VALUES.map(isa.Immediate)
+    guard = draw(st.none() | st.builds(isa.Guard, st.sampled_from(PREDICATES).map(isa.Register), st.booleans()))
     kind = draw(
-        st.sampled_from([Load, Store, Load, Store, Atomic, Reduce, Fence, ProxyFence, Barrier, Alu, SetPredicate])
+        st.sampled_from(
+            [
+                isa.Load,
+                isa.Store,
+                isa.Load,
+                isa.Store,
+                isa.Atomic,
+                isa.Reduce,
+                isa.Fence,
+                isa.ProxyFence,
+                isa.Barrier,
+                isa.Alu,
+                isa.SetPredicate,
+            ]
+        )
     )
-    if kind in (Load, Store, Atomic, Reduce):
+    if kind in (isa.Load, isa.Store, isa.Atomic, isa.Reduce):
         name = draw(st.sampled_from(sorted(addresses)))
-        address = Register(name) if name.startswith("a") else Variable(name)
+        address = isa.Register(name) if name.startswith("a") else isa.Variable(name)
         access = draw(accesses(kind, addresses[name]))
-        if kind is Load:
-            return Load(draw(data), address, access, guard)
-        if kind is Store:
-            return Store(address, draw(operand), access, guard)
+        if kind is isa.Load:
+            return isa.Load(draw(data), address, access, guard)
+        if kind is isa.Store:
+            return isa.Store(address, draw(operand), access, guard)
         return _atomic(draw, kind, address, access, guard)
-    if kind is Fence:
-        fence = draw(st.sampled_from(FenceKind))
-        scopes = MEMBAR_SCOPES if fence is FenceKind.MEMBAR else ACCESS_SCOPES
-        return Fence(fence, draw(st.sampled_from(scopes)), guard)
-    if kind is ProxyFence:
-        return ProxyFence(draw(st.sampled_from(ProxyFenceKind)), guard)
-    if kind is Barrier:
-        small = st.integers(0, 3).map(Immediate)
+    if kind is isa.Fence:
+        fence = draw(st.sampled_from(isa.FenceKind))
+        scopes = MEMBAR_SCOPES if fence is isa.FenceKind.MEMBAR else ACCESS_SCOPES
+        return isa.Fence(fence, draw(st.sampled_from(scopes)), guard)
+    if kind is isa.ProxyFence:
+        return isa.ProxyFence(draw(st.sampled_from(isa.ProxyFenceKind)), guard)
+    if kind is isa.Barrier:
+        small = st.integers(0, 3).map(isa.Immediate)
         count = draw(st.none() | small)
-        return Barrier(draw(st.sampled_from(BarrierMode)), draw(small | data), count, draw(st.integers(0, 2)), guard)
-    if kind is Alu:
+        return isa.Barrier(
+            draw(st.sampled_from(isa.BarrierMode)), draw(small | data), count, draw(st.integers(0, 2)), guard
+        )
+    if kind is isa.Alu:
         return _alu(draw, operand, guard)
-    comparison = draw(st.sampled_from(Comparison))
-    predicate = Register(draw(st.sampled_from(PREDICATES)))
-    return SetPredicate(comparison, S32, predicate, (draw(operand), draw(operand)), guard)
+    comparison = draw(st.sampled_from(isa.Comparison))
+    predicate = isa.Register(draw(st.sampled_from(PREDICATES)))
+    return isa.SetPredicate(comparison, S32, predicate, (draw(operand), draw(operand)), guard)
 
 
 def _atomic(draw, kind, address, access, guard):  # type: ignore[no-untyped-def]
-    operations = [op for op in AtomicOperation if kind is Atomic or op not in ("cas", "exch")]
+    operations = [op for op in isa.AtomicOperation if kind is isa.Atomic or op not in ("cas", "exch")]
     operation = draw(st.sampled_from(operations))
     word = "b32" if operation in BITWISE else "u32" if operation in ("inc", "dec") else "s32"
     access = Access(ScalarType(word), access.order, access.scope, access.space, None, Proxy.GENERIC)
-    value = st.integers(0, 3).map(Immediate) | st.sampled_from(DATA).map(Register)
+    value = st.integers(0, 3).map(isa.Immediate) | st.sampled_from(DATA).map(isa.Register)
     sources = tuple(draw(value) for _ in range(2 if operation == "cas" else 1))
-    if kind is Reduce:
-        return Reduce(operation, address, sources, access, guard)
-    return Atomic(operation, Register(draw(st.sampled_from(DATA))), address, sources, access, guard)
+    if kind is isa.Reduce:
+        return isa.Reduce(operation, address, sources, access, guard)
+    return isa.Atomic(operation, isa.Register(draw(st.sampled_from(DATA))), address, sources, access, guard)
 
 
 def _alu(draw, operand, guard):  # type: ignore[no-untyped-def]
-    operation = draw(st.sampled_from([op for op in AluOperation if op is not AluOperation.CVT]))
+    operation = draw(st.sampled_from([op for op in isa.AluOperation if op is not isa.AluOperation.CVT]))
     sources = [draw(operand) for _ in range(operation.arity)]
-    if operation is AluOperation.SELP:
-        sources[2] = Register(draw(st.sampled_from(PREDICATES)))
+    if operation is isa.AluOperation.SELP:
+        sources[2] = isa.Register(draw(st.sampled_from(PREDICATES)))
     type = ScalarType.B32 if operation in ("and", "or", "xor", "not", "shl") else S32
-    return Alu(operation, type, Register(draw(st.sampled_from(DATA))), tuple(sources), None, guard)
+    return isa.Alu(operation, type, isa.Register(draw(st.sampled_from(DATA))), tuple(sources), None, guard)
 
 
 @st.composite
-def threads(draw: st.DrawFn, addresses: dict[str, Space]) -> tuple[Instruction, ...]:
+def threads(draw: st.DrawFn, addresses: dict[str, Space]) -> tuple[isa.Instruction, ...]:
     body = draw(st.lists(instructions(addresses), max_size=5))
     labels = draw(st.sets(st.sampled_from(LABELS)))
     for label in sorted(labels):
-        body.insert(draw(st.integers(0, len(body))), Label(label))
-        guard = draw(st.none() | st.builds(Guard, st.sampled_from(PREDICATES).map(Register), st.booleans()))
-        body.insert(draw(st.integers(0, len(body))), Branch(label, guard))
+        body.insert(draw(st.integers(0, len(body))), isa.Label(label))
+        guard = draw(st.none() | st.builds(isa.Guard, st.sampled_from(PREDICATES).map(isa.Register), st.booleans()))
+        body.insert(draw(st.integers(0, len(body))), isa.Branch(label, guard))
     return tuple(body)
 
 

@@ -12,34 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from gpudiy.diy.cycle import is_atomic
 from gpudiy.diy.edge import READ, Edge, End, ProgramOrder, access_of
 from gpudiy.diy.normal_form import normal_form
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Comparison,
-    Fence,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    Register,
-    SetPredicate,
-    Store,
-)
 from gpudiy.litmus.instruction_text import instruction_text
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import RegisterDeclaration
 
-HIGH_BIT = Immediate(0x80000000)  # values are small, so `and` with it gives 0; no assembler can know that
-NOTHING = Immediate(0)
+HIGH_BIT = isa.Immediate(0x80000000)  # values are small, so `and` with it gives 0; no assembler can know that
+NOTHING = isa.Immediate(0)
 SKIP = "LC00"
 
 
@@ -59,7 +40,7 @@ class ThreadCode(NamedTuple):
     name in normal form, and expected value.
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[isa.Instruction, ...]
     slots: tuple[Slot, ...]
     lines: tuple[str, ...]
     declarations: str
@@ -100,7 +81,7 @@ def thread_code(edges: Sequence[Edge], values: Sequence[int]) -> ThreadCode:
     return writer.finish()
 
 
-def observer_code(end: End, values: Sequence[int], fence: Fence) -> ThreadCode:
+def observer_code(end: End, values: Sequence[int], fence: isa.Fence) -> ThreadCode:
     """A thread that reads these values from one location, in this order."""
     writer = _Writer(len(values))
     for position, value in enumerate(values):
@@ -118,38 +99,38 @@ class _Writer:
 
     def __init__(self, accesses: int) -> None:
         self.temporaries = 2 * accesses
-        self.instructions: list[Instruction] = []
+        self.instructions: list[isa.Instruction] = []
         self.data: list[Slot] = []
         self.addresses: list[Slot] = []
         self.more: list[Slot] = []
         self.results: list[tuple[str, int]] = []
-        self.source: Register | None = None  # of the last read
-        self.wait_address: Register | None = None  # what the next access adds to its address
-        self.wait_value: Register | None = None  # what the next store adds to its value
+        self.source: isa.Register | None = None  # of the last read
+        self.wait_address: isa.Register | None = None  # what the next access adds to its address
+        self.wait_value: isa.Register | None = None  # what the next store adds to its value
         self.branches = 0
 
     def load(self, end: End, position: int, value: int) -> None:
         destination, address = self._take_registers(position)
-        self.instructions.append(Load(destination, address, access_of(end)))
+        self.instructions.append(isa.Load(destination, address, access_of(end)))
         self._add_result(destination, value)
 
     def store(self, end: End, position: int, value: int) -> None:
         source, address = self._take_registers(position)
         if self.wait_value is None:
-            self._add_alu(AluOperation.MOV, ScalarType.S32, source, Immediate(value))
+            self._add_alu(isa.AluOperation.MOV, ScalarType.S32, source, isa.Immediate(value))
         else:
-            self._add_alu(AluOperation.ADD, ScalarType.S32, source, self.wait_value, Immediate(value))
+            self._add_alu(isa.AluOperation.ADD, ScalarType.S32, source, self.wait_value, isa.Immediate(value))
             self.wait_value = None
-        self.instructions.append(Store(address, source, access_of(end)))
+        self.instructions.append(isa.Store(address, source, access_of(end)))
 
-    def atomic(self, end: End, position: int, operation: AtomicOperation, old: int, new: int) -> None:
+    def atomic(self, end: End, position: int, operation: isa.AtomicOperation, old: int, new: int) -> None:
         destination, address = self._take_registers(position)
-        sources: tuple[Operand, ...] = (Immediate(new),)
-        if operation is AtomicOperation.CAS:
-            sources = (Immediate(old), Immediate(new))
-        elif operation is AtomicOperation.ADD:
-            sources = (Immediate(new - old),)
-        self.instructions.append(Atomic(operation, destination, address, sources, access_of(end, operation)))
+        sources: tuple[isa.Operand, ...] = (isa.Immediate(new),)
+        if operation is isa.AtomicOperation.CAS:
+            sources = (isa.Immediate(old), isa.Immediate(new))
+        elif operation is isa.AtomicOperation.ADD:
+            sources = (isa.Immediate(new - old),)
+        self.instructions.append(isa.Atomic(operation, destination, address, sources, access_of(end, operation)))
         self._add_result(destination, old)
 
     def join(self, edge: ProgramOrder) -> None:
@@ -161,11 +142,11 @@ class _Writer:
         if means.fence is not None:
             self.instructions.append(means.fence)
         if means.barrier:
-            self.instructions.append(Barrier(BarrierMode.SYNC))
+            self.instructions.append(isa.Barrier(isa.BarrierMode.SYNC))
 
     def finish(self) -> ThreadCode:
         if self.branches:
-            self.instructions.append(Label(SKIP))
+            self.instructions.append(isa.Label(SKIP))
         slots = (*self.data, *self.more, *self.addresses)
         instructions = tuple(self.instructions)
         form = normal_form(instructions, {slot.name: (slot.type, slot.address_of) for slot in slots})
@@ -179,44 +160,48 @@ class _Writer:
             tuple([(name, form.names[name], value) for name, value in self.results]),
         )
 
-    def _take_registers(self, position: int) -> tuple[Register, Register]:
+    def _take_registers(self, position: int) -> tuple[isa.Register, isa.Register]:
         number = 2 * len(self.addresses)
-        data, address = Register(f"r{number}"), Register(f"r{number + 1}")
+        data, address = isa.Register(f"r{number}"), isa.Register(f"r{number + 1}")
         self.data.append(Slot(data.name, ScalarType.S32))
         self.addresses.append(Slot(address.name, ScalarType.B64, position))
         if self.wait_address is not None:
-            self._add_alu(AluOperation.ADD, ScalarType.U64, address, address, self.wait_address)
+            self._add_alu(isa.AluOperation.ADD, ScalarType.U64, address, address, self.wait_address)
             self.wait_address = None
         return data, address
 
-    def _add_result(self, register: Register, value: int) -> None:
+    def _add_result(self, register: isa.Register, value: int) -> None:
         self.source = register
         self.results.append((register.name, value))
 
-    def _depend(self, dependency: str, source: Register) -> None:
+    def _depend(self, dependency: str, source: isa.Register) -> None:
         masked = self._take_temporary(ScalarType.B32)
-        self._add_alu(AluOperation.AND, ScalarType.B32, masked, source, HIGH_BIT)
+        self._add_alu(isa.AluOperation.AND, ScalarType.B32, masked, source, HIGH_BIT)
         if dependency == "addr":
             wide = self._take_temporary(ScalarType.B64)
-            self.instructions.append(Alu(AluOperation.CVT, ScalarType.U64, wide, (masked,), source_type=ScalarType.U32))
+            self.instructions.append(
+                isa.Alu(isa.AluOperation.CVT, ScalarType.U64, wide, (masked,), source_type=ScalarType.U32)
+            )
             self.wait_address = wide
         elif dependency == "data":
             self.wait_value = masked
         else:
-            predicate = Register(f"p{self.branches}")
+            predicate = isa.Register(f"p{self.branches}")
             self.branches += 1
             self.more.append(Slot(predicate.name, ScalarType.PRED))
-            self.instructions.append(SetPredicate(Comparison.NE, ScalarType.B32, predicate, (masked, NOTHING)))
-            self.instructions.append(Branch(SKIP, Guard(predicate)))
+            self.instructions.append(isa.SetPredicate(isa.Comparison.NE, ScalarType.B32, predicate, (masked, NOTHING)))
+            self.instructions.append(isa.Branch(SKIP, isa.Guard(predicate)))
 
-    def _take_temporary(self, type: ScalarType) -> Register:
-        register = Register(f"r{self.temporaries}")
+    def _take_temporary(self, type: ScalarType) -> isa.Register:
+        register = isa.Register(f"r{self.temporaries}")
         self.temporaries += 1
         self.more.append(Slot(register.name, type))
         return register
 
-    def _add_alu(self, operation: AluOperation, type: ScalarType, destination: Register, *sources: Operand) -> None:
-        self.instructions.append(Alu(operation, type, destination, sources))
+    def _add_alu(
+        self, operation: isa.AluOperation, type: ScalarType, destination: isa.Register, *sources: isa.Operand
+    ) -> None:
+        self.instructions.append(isa.Alu(operation, type, destination, sources))
 
 
 def _declaration(slot: Slot) -> str:

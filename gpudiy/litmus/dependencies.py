@@ -10,20 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from gpudiy.litmus.instruction import (
-    Address,
-    Atomic,
-    Branch,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    Register,
-    address_of,
-    destination_of,
-    guard_of,
-    operands_of,
-)
+from gpudiy.litmus import instruction as isa
+from gpudiy.litmus.instruction import address_of, destination_of, guard_of, operands_of
 
 Reads = int  # a set of reads: bit n is set if read number n is in it
 
@@ -61,10 +49,10 @@ class DependencyState:
             self.registers[name] = self.registers.get(name, 0) | reads
         self.branches |= other.branches
 
-    def of(self, operand: Operand | Address | None) -> Reads:
-        return self.registers.get(operand.name, 0) if isinstance(operand, Register) else 0
+    def of(self, operand: isa.Operand | isa.Address | None) -> Reads:
+        return self.registers.get(operand.name, 0) if isinstance(operand, isa.Register) else 0
 
-    def dependencies(self, instruction: Instruction) -> Dependencies:
+    def dependencies(self, instruction: isa.Instruction) -> Dependencies:
         """What an instruction that comes next depends on."""
         data = 0
         for operand in operands_of(instruction):
@@ -73,14 +61,16 @@ class DependencyState:
         guarded = 0 if guard is None else self.of(guard.predicate)
         return Dependencies(self.of(address_of(instruction)), data, guarded, self.branches)
 
-    def step(self, instruction: Instruction, found: Dependencies, read: Reads = 0, runs: bool | None = None) -> None:
+    def step(
+        self, instruction: isa.Instruction, found: Dependencies, read: Reads = 0, runs: bool | None = None
+    ) -> None:
         """Go past an instruction that depends on `found`.
 
         `read` is the read that the instruction does if it is one. `runs` is whether the guard lets it run, None if that
         is not known: a register that is written under a guard depends on the guard, on what it held if it may keep it,
         and on the new value if it may get it.
         """
-        if isinstance(instruction, Branch):
+        if isinstance(instruction, isa.Branch):
             self.branches |= found.guard
             return
         destination = destination_of(instruction)
@@ -88,13 +78,13 @@ class DependencyState:
             return
         reads = found.guard
         if runs is not False:
-            reads |= read if isinstance(instruction, (Load, Atomic)) else found.data
+            reads |= read if isinstance(instruction, (isa.Load, isa.Atomic)) else found.data
         if runs is False or (runs is None and guard_of(instruction) is not None):
             reads |= self.registers.get(destination.name, 0)
         self.registers[destination.name] = reads
 
 
-def static_dependencies(steps: Sequence[Instruction | None], jumps: Mapping[int, int]) -> list[Dependencies | None]:
+def static_dependencies(steps: Sequence[isa.Instruction | None], jumps: Mapping[int, int]) -> list[Dependencies | None]:
     """What each step may depend on, whichever way control goes; None for a step that control cannot reach.
 
     A read has the number of its step. A step that is None ends the thread. `jumps` says where each branch goes; jumps
@@ -111,7 +101,7 @@ def static_dependencies(steps: Sequence[Instruction | None], jumps: Mapping[int,
         depends = state.dependencies(instruction)
         found.append(depends)
         state.step(instruction, depends, 1 << index)
-        if isinstance(instruction, Branch):
+        if isinstance(instruction, isa.Branch):
             if jumps.get(index, -1) > index:
                 _arrive(arriving, jumps[index], state.copy())
             if instruction.guard is None:
@@ -120,16 +110,18 @@ def static_dependencies(steps: Sequence[Instruction | None], jumps: Mapping[int,
     return found
 
 
-def thread_dependencies(thread: Sequence[Instruction]) -> list[Dependencies | None]:
+def thread_dependencies(thread: Sequence[isa.Instruction]) -> list[Dependencies | None]:
     """What each instruction of a thread may depend on; a read has the index of its instruction."""
     return static_dependencies(thread, branch_targets(thread))
 
 
-def branch_targets(thread: Sequence[Instruction]) -> dict[int, int]:
+def branch_targets(thread: Sequence[isa.Instruction]) -> dict[int, int]:
     """Where each branch of a thread goes, by index."""
-    labels = {instruction.name: index for index, instruction in enumerate(thread) if isinstance(instruction, Label)}
+    labels = {instruction.name: index for index, instruction in enumerate(thread) if isinstance(instruction, isa.Label)}
     return {
-        index: labels[instruction.target] for index, instruction in enumerate(thread) if isinstance(instruction, Branch)
+        index: labels[instruction.target]
+        for index, instruction in enumerate(thread)
+        if isinstance(instruction, isa.Branch)
     }
 
 

@@ -4,29 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.condition import AddressOf
-from gpudiy.litmus.instruction import (
-    Address,
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    address_of,
-    destination_of,
-    operands_of,
-)
+from gpudiy.litmus.instruction import address_of, destination_of, operands_of
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -41,7 +21,7 @@ class Use(NamedTuple):
 
     thread: int
     position: int
-    instruction: MemoryInstruction
+    instruction: isa.MemoryInstruction
     targets: Targets
 
 
@@ -57,9 +37,9 @@ def memory_uses(test: Test) -> list[Use]:
     uses = []
     for number, thread in enumerate(test.threads):
         for index, instruction in enumerate(thread):
-            if isinstance(instruction, MemoryInstruction):
+            if isinstance(instruction, isa.MemoryInstruction):
                 name = instruction.address.name
-                if isinstance(instruction.address, Register):
+                if isinstance(instruction.address, isa.Register):
                     targets = registers[number].get(name, NOTHING)
                 else:
                     targets = singles.get(name) or frozenset((name,))
@@ -85,7 +65,7 @@ def _addresses_move(test: Test, registers: list[dict[str, Targets]]) -> bool:
             if destination is not None and destination.name in held:
                 return True
             for operand in operands_of(instruction):
-                if isinstance(operand, Variable) or (isinstance(operand, Register) and operand.name in held):
+                if isinstance(operand, isa.Variable) or (isinstance(operand, isa.Register) and operand.name in held):
                     return True
     return False
 
@@ -107,35 +87,35 @@ def _spread(test: Test, registers: list[dict[str, Targets]]) -> None:
             to[key] = known | targets
             waiting.extend(readers.get(place, ()))
 
-    def value(held: dict[str, Targets], operand: Operand | Address) -> Targets:
-        if isinstance(operand, Variable):
+    def value(held: dict[str, Targets], operand: isa.Operand | isa.Address) -> Targets:
+        if isinstance(operand, isa.Variable):
             return frozenset((operand.name,))
-        return held.get(operand.name, NOTHING) if isinstance(operand, Register) else NOTHING
+        return held.get(operand.name, NOTHING) if isinstance(operand, isa.Register) else NOTHING
 
     while waiting:
         number, instruction = waiting.pop()
         held = registers[number]
         match instruction:
-            case Alu():
+            case isa.Alu():
                 for source in instruction.sources:
                     add((number, instruction.destination.name), value(held, source))
-            case Load() | Store() | Atomic() | Reduce():
+            case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                 for variable in value(held, instruction.address):
-                    if isinstance(instruction, (Load, Atomic)):
+                    if isinstance(instruction, (isa.Load, isa.Atomic)):
                         readers.setdefault((None, variable), {})[number, instruction] = None
                         add((number, instruction.destination.name), memory.get(variable, NOTHING))
                     for source in operands_of(instruction):
                         add((None, variable), value(held, source))
-            case Fence() | ProxyFence() | Barrier() | SetPredicate() | Branch() | Label():
+            case isa.Fence() | isa.ProxyFence() | isa.Barrier() | isa.SetPredicate() | isa.Branch() | isa.Label():
                 pass  # no address goes through these
 
 
-def _readers(test: Test) -> dict[Place, dict[tuple[int, Instruction], None]]:
+def _readers(test: Test) -> dict[Place, dict[tuple[int, isa.Instruction], None]]:
     """The instructions that look at each register, each once; those that look at a variable are found on the way."""
-    readers: dict[Place, dict[tuple[int, Instruction], None]] = {}
+    readers: dict[Place, dict[tuple[int, isa.Instruction], None]] = {}
     for number, thread in enumerate(test.threads):
         for instruction in thread:
             for operand in (address_of(instruction), *operands_of(instruction)):
-                if isinstance(operand, Register):
+                if isinstance(operand, isa.Register):
                     readers.setdefault((number, operand.name), {})[number, instruction] = None
     return readers

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    guard_of,
-)
+from gpudiy.litmus import instruction as isa
+from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.traits import opcode_of
 
 HEXADECIMAL_FROM = 1 << 16
 
 
-def instruction_text(instruction: Instruction) -> str:
+def instruction_text(instruction: isa.Instruction) -> str:
     """The instruction as a line of PTX, without a semicolon."""
     opcode, arguments = opcode_of(instruction), _arguments(instruction)
     text = f"{opcode} {arguments}" if arguments else opcode
@@ -34,9 +19,9 @@ def instruction_text(instruction: Instruction) -> str:
     return f"@{'!' if guard.negated else ''}{guard.predicate.name} {text}"
 
 
-def operand_text(operand: Operand) -> str:
+def operand_text(operand: isa.Operand) -> str:
     """A register, a variable or a number."""
-    if isinstance(operand, Immediate):
+    if isinstance(operand, isa.Immediate):
         return number_text(operand.value)
     return operand.name
 
@@ -46,26 +31,26 @@ def number_text(value: int) -> str:
     return str(value) if abs(value) < HEXADECIMAL_FROM else hex(value)
 
 
-def _arguments(instruction: Instruction) -> str:
+def _arguments(instruction: isa.Instruction) -> str:
     """The text after the opcode: `r0,[x]`."""
     match instruction:
-        case Load(destination=destination, address=address):
+        case isa.Load(destination=destination, address=address):
             return f"{destination.name},[{address.name}]"
-        case Store(address=address, source=source):
+        case isa.Store(address=address, source=source):
             return f"[{address.name}],{operand_text(source)}"
-        case Atomic(destination=destination, address=address, sources=sources):
+        case isa.Atomic(destination=destination, address=address, sources=sources):
             return f"{destination.name},[{address.name}],{_operands(sources)}"
-        case Reduce(address=address, sources=sources):
+        case isa.Reduce(address=address, sources=sources):
             return f"[{address.name}],{_operands(sources)}"
-        case Alu(destination=destination) | SetPredicate(destination=destination):
+        case isa.Alu(destination=destination) | isa.SetPredicate(destination=destination):
             return f"{destination.name},{_operands(instruction.sources)}"
-        case Branch(target=target):
+        case isa.Branch(target=target):
             return target
-        case Barrier(identifier=identifier, count=count):
+        case isa.Barrier(identifier=identifier, count=count):
             return _operands((identifier,) if count is None else (identifier, count))
-        case Fence() | ProxyFence() | Label():
+        case isa.Fence() | isa.ProxyFence() | isa.Label():
             return ""
 
 
-def _operands(operands: tuple[Operand, ...]) -> str:
+def _operands(operands: tuple[isa.Operand, ...]) -> str:
     return ",".join(map(operand_text, operands))

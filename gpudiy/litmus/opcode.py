@@ -7,33 +7,9 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from gpudiy.errors import format_count, near_name
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
 from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
-from gpudiy.litmus.instruction import (
-    Address,
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Comparison,
-    Fence,
-    FenceKind,
-    Guard,
-    Immediate,
-    Instruction,
-    Load,
-    Operand,
-    ProxyFence,
-    ProxyFenceKind,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-)
 
 Types = Mapping[str, ScalarType]
 Kind = TypeVar("Kind")
@@ -44,17 +20,17 @@ LONG_ORDERS = tuple(order for order in Order if len(order.words) > 1)
 SCOPES = {scope.word: scope for scope in (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)}
 SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "shared::cta": Space.SHARED}
 CACHES = {cache.value: cache for cache in CacheOperator}
-OPERATIONS = {operation.value: operation for operation in AtomicOperation}
-COMPARISONS = {comparison.value: comparison for comparison in Comparison}
-FENCE_KINDS = {kind.value: kind for kind in FenceKind if kind is not FenceKind.MEMBAR}
-PROXY_FENCES = {kind.value: kind for kind in ProxyFenceKind}
-MODES = {mode.value: mode for mode in BarrierMode}
+OPERATIONS = {operation.value: operation for operation in isa.AtomicOperation}
+COMPARISONS = {comparison.value: comparison for comparison in isa.Comparison}
+FENCE_KINDS = {kind.value: kind for kind in isa.FenceKind if kind is not isa.FenceKind.MEMBAR}
+PROXY_FENCES = {kind.value: kind for kind in isa.ProxyFenceKind}
+MODES = {mode.value: mode for mode in isa.BarrierMode}
 
 LOADS = {"ld": Proxy.GENERIC, "tld": Proxy.TEXTURE, "suld": Proxy.SURFACE, "cold": Proxy.CONSTANT}
 STORES = {"st": Proxy.GENERIC, "sust": Proxy.SURFACE}
 ATOMICS = {"atom": Proxy.GENERIC, "suatom": Proxy.SURFACE}
 REDUCTIONS = {"red": Proxy.GENERIC, "sured": Proxy.SURFACE}
-ALU = {operation.value: operation for operation in AluOperation}
+ALU = {operation.value: operation for operation in isa.AluOperation}
 OPCODES = (*LOADS, *STORES, *ATOMICS, *REDUCTIONS, *ALU, "membar", "fence", "bar", "barrier", "setp", "bra")
 
 INSTANCE = re.compile(r"inst(\d{1,9})\Z", re.ASCII)
@@ -109,20 +85,20 @@ class Modifiers:
 EVERY_MODIFIER = frozenset((*TYPES, *ORDERS, *SCOPES, *SPACES, *CACHES, *OPERATIONS, *FENCE_KINDS))
 
 
-def build_instruction(raw: RawInstruction, types: Types, variables: frozenset[str]) -> Instruction:
+def build_instruction(raw: RawInstruction, types: Types, variables: frozenset[str]) -> isa.Instruction:
     """The instruction of a PTX cell in a thread whose registers have these types."""
     modifiers = Modifiers(raw)
     opcode = modifiers.opcode
-    guard = None if raw.guard is None else Guard(Register(raw.guard), raw.negated)
+    guard = None if raw.guard is None else isa.Guard(isa.Register(raw.guard), raw.negated)
     resolver = Operands(raw, types, variables)
     if opcode in LOADS:
         access = _access(modifiers, resolver, LOADS[opcode], Order.WEAK)
         destination, address = resolver.take("register", "address")
-        return Load(resolver.register(destination), resolver.address(address), access, guard)
+        return isa.Load(resolver.register(destination), resolver.address(address), access, guard)
     if opcode in STORES:
         access = _access(modifiers, resolver, STORES[opcode], Order.WEAK)
         address, source = resolver.take("address", "value")
-        return Store(resolver.address(address), resolver.value(source), access, guard)
+        return isa.Store(resolver.address(address), resolver.value(source), access, guard)
     if opcode in ATOMICS or opcode in REDUCTIONS:
         return _atomic(modifiers, resolver, guard)
     if opcode in ("membar", "fence"):
@@ -154,31 +130,31 @@ class Operands:
             raise SyntaxProblem(f"{self.opcode} takes {listed}, not {format_count(len(self.operands), 'operand')}")
         return self.operands
 
-    def register(self, operand: RawOperand) -> Register:
+    def register(self, operand: RawOperand) -> isa.Register:
         if operand.kind != "name" or (operand.text in self.variables and operand.text not in self.types):
             raise SyntaxProblem(
                 f"{self.opcode} needs a register here, not {_operand_text(operand)}", token=operand.text
             )
-        return Register(operand.text)
+        return isa.Register(operand.text)
 
-    def address(self, operand: RawOperand) -> Address:
+    def address(self, operand: RawOperand) -> isa.Address:
         if operand.kind != "address":
             raise SyntaxProblem(
                 f"{self.opcode} needs an address such as [x] here, not {_operand_text(operand)}", token=operand.text
             )
         return self.find_name(operand.text)
 
-    def value(self, operand: RawOperand) -> Operand:
+    def value(self, operand: RawOperand) -> isa.Operand:
         if operand.kind == "number":
-            return Immediate(operand.value)
+            return isa.Immediate(operand.value)
         if operand.kind == "address":
             raise SyntaxProblem(f"{self.opcode} cannot take {_operand_text(operand)} here", token=operand.text)
-        return Variable(operand.text) if operand.kind == "address-of" else self.find_name(operand.text)
+        return isa.Variable(operand.text) if operand.kind == "address-of" else self.find_name(operand.text)
 
-    def find_name(self, name: str) -> Register | Variable:
+    def find_name(self, name: str) -> isa.Register | isa.Variable:
         if name in self.types or name not in self.variables:
-            return Register(name)
-        return Variable(name)
+            return isa.Register(name)
+        return isa.Variable(name)
 
     def common_type(self) -> ScalarType:
         """The type an instruction without one has: that of its first register that is not a predicate."""
@@ -219,7 +195,7 @@ def _order(modifiers: Modifiers) -> Order | None:
     return modifiers.take("order", ORDERS)
 
 
-def _atomic(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+def _atomic(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) -> isa.Instruction:
     """Without an order it is relaxed, without a scope its scope is gpu; its type is the one PTX has for it."""
     operation = modifiers.need("operation", OPERATIONS)
     returns = modifiers.opcode in ATOMICS
@@ -230,18 +206,18 @@ def _atomic(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> In
         scope = Scope.GPU
     type = _atomic_type(operation, access.type)
     access = Access(type, access.order, scope, access.space, access.cache, access.proxy)
-    values = ("value", "value") if operation is AtomicOperation.CAS else ("value",)
+    values = ("value", "value") if operation is isa.AtomicOperation.CAS else ("value",)
     if returns:
         destination, address, *sources = operands.take("register", "address", *values)
         register = operands.register(destination)
-        return Atomic(
+        return isa.Atomic(
             operation, register, operands.address(address), tuple(map(operands.value, sources)), access, guard
         )
     address, *sources = operands.take("address", *values)
-    return Reduce(operation, operands.address(address), tuple(map(operands.value, sources)), access, guard)
+    return isa.Reduce(operation, operands.address(address), tuple(map(operands.value, sources)), access, guard)
 
 
-def _atomic_type(operation: AtomicOperation, type: ScalarType) -> ScalarType:
+def _atomic_type(operation: isa.AtomicOperation, type: ScalarType) -> ScalarType:
     if type is ScalarType.PRED:
         return type
     if operation in BITWISE_ATOMICS:
@@ -251,13 +227,13 @@ def _atomic_type(operation: AtomicOperation, type: ScalarType) -> ScalarType:
     return type.of_kind("s") if type[0] == "b" else type
 
 
-def _fence(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+def _fence(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) -> isa.Instruction:
     """Without an order a fence is acq_rel, as in PTX."""
     operands.take()
     if modifiers.opcode == "membar":
         scope = modifiers.need("scope", {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS})
         modifiers.finish()
-        return Fence(FenceKind.MEMBAR, scope, guard)
+        return isa.Fence(isa.FenceKind.MEMBAR, scope, guard)
     if modifiers.words[:1] == ["proxy"]:
         proxy = ".".join(modifiers.words[1:])
         if not proxy:
@@ -265,15 +241,15 @@ def _fence(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Ins
         if proxy not in PROXY_FENCES:
             hint = near_name(proxy, list(PROXY_FENCES)) or "proxies: " + ", ".join(PROXY_FENCES)
             raise SyntaxProblem(f"unknown proxy {proxy!r}", token=proxy, hint=hint)
-        return ProxyFence(PROXY_FENCES[proxy], guard)
+        return isa.ProxyFence(PROXY_FENCES[proxy], guard)
     unordered = all(word in SCOPES for word in modifiers.words)
-    kind = FenceKind.ACQ_REL if unordered else modifiers.need("order", FENCE_KINDS)
+    kind = isa.FenceKind.ACQ_REL if unordered else modifiers.need("order", FENCE_KINDS)
     scope = modifiers.need("scope", SCOPES)
     modifiers.finish()
-    return Fence(kind, scope, guard)
+    return isa.Fence(kind, scope, guard)
 
 
-def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+def _barrier(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) -> isa.Instruction:
     """bar.sync, bar.cta.sync, barrier.sync, …, and `.instN` for the statement a model may tell apart."""
     modifiers.drop("cta")
     modifiers.drop("aligned")
@@ -286,35 +262,35 @@ def _barrier(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> I
     if not 1 <= len(operands.operands) <= 2:
         raise SyntaxProblem("a barrier takes an identifier and, perhaps, a count of threads")
     identifier, *count = map(operands.value, operands.operands)
-    return Barrier(mode, identifier, count[0] if count else None, instance, guard)
+    return isa.Barrier(mode, identifier, count[0] if count else None, instance, guard)
 
 
-def _set_predicate(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+def _set_predicate(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) -> isa.Instruction:
     comparison = modifiers.need("comparison", COMPARISONS)
     type = _type(modifiers, operands)
     modifiers.finish(COMPARISONS, TYPES)
     destination, left, right = operands.take("register", "value", "value")
-    ordered = comparison not in (Comparison.EQ, Comparison.NE)
+    ordered = comparison not in (isa.Comparison.EQ, isa.Comparison.NE)
     type = type.of_kind("s") if ordered and type[0] == "b" else type
     sources = (operands.value(left), operands.value(right))
-    return SetPredicate(comparison, type, operands.register(destination), sources, guard)
+    return isa.SetPredicate(comparison, type, operands.register(destination), sources, guard)
 
 
-def _branch(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+def _branch(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) -> isa.Instruction:
     modifiers.drop("uni")
     modifiers.finish()
     (target,) = operands.take("label")
     if target.kind != "name":
         raise SyntaxProblem(f"bra needs a label, not {_operand_text(target)}", token=target.text)
-    return Branch(target.text, guard)
+    return isa.Branch(target.text, guard)
 
 
-def _alu(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instruction:
+def _alu(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) -> isa.Instruction:
     operation = ALU[modifiers.opcode]
-    if operation is AluOperation.MUL:
+    if operation is isa.AluOperation.MUL:
         modifiers.drop("lo")
     source_type = None
-    if operation is AluOperation.CVT:
+    if operation is isa.AluOperation.CVT:
         words = [word for word in modifiers.words if word in TYPES]
         if len(words) != 2 or len(modifiers.words) != 2:
             raise SyntaxProblem("cvt needs two types, as in cvt.u64.u32")
@@ -328,4 +304,6 @@ def _alu(modifiers: Modifiers, operands: Operands, guard: Guard | None) -> Instr
         elif operation not in ("mov", "selp", "shr", "cvt") and type[0] == "b":
             type = type.of_kind("u" if type.bits == 64 else "s")
     destination, *sources = operands.take("register", *["value"] * operation.arity)
-    return Alu(operation, type, operands.register(destination), tuple(map(operands.value, sources)), source_type, guard)
+    return isa.Alu(
+        operation, type, operands.register(destination), tuple(map(operands.value, sources)), source_type, guard
+    )

@@ -5,41 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, And, Compare, Expression, FinalRegister, Implies, Not, Or, comparisons
 from gpudiy.litmus.condition_text import expression_text, term_text
-from gpudiy.litmus.instruction import (
-    Address,
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    Branch,
-    Fence,
-    FenceKind,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    Variable,
-    destination_of,
-    guard_of,
-    operands_of,
-)
+from gpudiy.litmus.instruction import destination_of, guard_of, operands_of
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.print_gpu_ptx import quoted_texts, rows_text
 from gpudiy.litmus.test import Test
 from gpudiy.litmus.traits import ATOMIC, LOAD, REDUCE, STORE
 
 REGISTER = re.compile(r"r\d+\Z", re.ASCII)
-ARITHMETIC = (AluOperation.ADD, AluOperation.SUB, AluOperation.MUL, AluOperation.DIV)
-BITWISE = (AluOperation.AND, AluOperation.OR, AluOperation.XOR)
+ARITHMETIC = (isa.AluOperation.ADD, isa.AluOperation.SUB, isa.AluOperation.MUL, isa.AluOperation.DIV)
+BITWISE = (isa.AluOperation.AND, isa.AluOperation.OR, isa.AluOperation.XOR)
 OPERATIONS = ("add", "sub", "mul", "div", "and", "or", "xor", "exch", "cas")
 PROXY_FENCES = ("alias", "generic", "texture", "surface", "constant")
 
@@ -131,7 +109,7 @@ class _ThreadPrinter:
         self.thread = test.threads[number]
         self.declarations = {declaration.name: declaration for declaration in test.registers_of(number)}
         self.addresses = self._address_registers(test)
-        labels = [instruction.name for instruction in self.thread if isinstance(instruction, Label)]
+        labels = [instruction.name for instruction in self.thread if isinstance(instruction, isa.Label)]
         plain = all(re.match(r"LC\d+\Z", label, re.ASCII) for label in labels)
         self.labels = {label: label if plain else f"LC{index:02}" for index, label in enumerate(labels)}
 
@@ -141,12 +119,12 @@ class _ThreadPrinter:
                 continue
             if not REGISTER.match(name) or declaration.type is not ScalarType.S32:
                 raise CannotExpress(f"register {name} of type .{declaration.type} (only r0, r1, … of type .s32)")
-        pending: SetPredicate | None = None
+        pending: isa.SetPredicate | None = None
         for instruction in self.thread:
             if pending is not None:
                 yield self.branch(pending, instruction)
                 pending = None
-            elif isinstance(instruction, SetPredicate) and instruction.guard is None:
+            elif isinstance(instruction, isa.SetPredicate) and instruction.guard is None:
                 pending = instruction
             elif guard_of(instruction) is not None:
                 raise CannotExpress(f"the guard of `{instruction_text(instruction)}`")
@@ -155,9 +133,9 @@ class _ThreadPrinter:
         if pending is not None:
             raise CannotExpress("a setp that is not followed by its branch")
 
-    def branch(self, test: SetPredicate, branch: Instruction) -> str:
+    def branch(self, test: isa.SetPredicate, branch: isa.Instruction) -> str:
         guard = guard_of(branch)
-        if not isinstance(branch, Branch) or guard is None or guard.predicate != test.destination:
+        if not isinstance(branch, isa.Branch) or guard is None or guard.predicate != test.destination:
             raise CannotExpress("a setp that is not followed by its branch")
         if test.type.bits != 32 or test.type[0] == "u":
             raise CannotExpress(f"a comparison of type .{test.type}")
@@ -166,61 +144,61 @@ class _ThreadPrinter:
         left, right = map(self.value, test.sources)
         return f"b{test.comparison} {left}, {right}, {self.labels[branch.target]}"
 
-    def line(self, instruction: Instruction) -> str:
+    def line(self, instruction: isa.Instruction) -> str:
         match instruction:
-            case Load(destination=destination, address=address, access=access):
+            case isa.Load(destination=destination, address=address, access=access):
                 return f"{LOAD.words[access.proxy]}.{_order(access)} {destination.name}, {self.address(address)}"
-            case Store(address=address, source=source, access=access):
+            case isa.Store(address=address, source=source, access=access):
                 return f"{STORE.words[access.proxy]}.{_order(access)} {self.address(address)}, {self.value(source)}"
-            case Atomic(destination=destination, access=access):
+            case isa.Atomic(destination=destination, access=access):
                 word = f"{ATOMIC.words[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
                 return f"{word} {destination.name}, {self.address(instruction.address)}, {self.values(instruction)}"
-            case Reduce(access=access):
+            case isa.Reduce(access=access):
                 word = f"{REDUCE.words[access.proxy]}.{_order(access)}.{_operation(instruction.operation)}"
                 return f"{word} {self.address(instruction.address)}, {self.values(instruction)}"
-            case Alu():
+            case isa.Alu():
                 return self.arithmetic(instruction)
-            case Fence(kind=FenceKind.SC | FenceKind.ACQ_REL, scope=scope):
+            case isa.Fence(kind=isa.FenceKind.SC | isa.FenceKind.ACQ_REL, scope=scope):
                 return f"fence.{instruction.kind}.{_scope(scope)}"
-            case ProxyFence(kind=kind) if kind in PROXY_FENCES:
+            case isa.ProxyFence(kind=kind) if kind in PROXY_FENCES:
                 return f"fence.proxy.{kind}"
-            case Barrier():
+            case isa.Barrier():
                 return self.barrier(instruction)
-            case Branch(target=target):
+            case isa.Branch(target=target):
                 return f"goto {self.labels[target]}"
-            case Label(name=name):
+            case isa.Label(name=name):
                 return f"{self.labels[name]}:"
-            case Fence() | ProxyFence() | SetPredicate():
+            case isa.Fence() | isa.ProxyFence() | isa.SetPredicate():
                 raise CannotExpress(f"`{instruction_text(instruction)}`")
 
-    def arithmetic(self, alu: Alu) -> str:
+    def arithmetic(self, alu: isa.Alu) -> str:
         if alu.type is not (ScalarType.B32 if alu.operation in BITWISE else ScalarType.S32):
             raise CannotExpress(f"`{instruction_text(alu)}`")
-        if alu.operation not in (AluOperation.MOV, *ARITHMETIC, *BITWISE):
+        if alu.operation not in (isa.AluOperation.MOV, *ARITHMETIC, *BITWISE):
             raise CannotExpress(f"`{instruction_text(alu)}`")
-        word = "ld" if alu.operation is AluOperation.MOV else alu.operation
+        word = "ld" if alu.operation is isa.AluOperation.MOV else alu.operation
         return f"{word} {alu.destination.name}, {self.values(alu)}"
 
-    def barrier(self, barrier: Barrier) -> str:
+    def barrier(self, barrier: isa.Barrier) -> str:
         operands = [str(barrier.instance)]
-        if barrier.identifier != Immediate(0) or barrier.count is not None:
+        if barrier.identifier != isa.Immediate(0) or barrier.count is not None:
             operands.append(self.value(barrier.identifier))
         if barrier.count is not None:
             operands.append(self.value(barrier.count))
         return f"bar.cta.{barrier.mode} {', '.join(operands)}"
 
-    def values(self, instruction: Instruction) -> str:
+    def values(self, instruction: isa.Instruction) -> str:
         return ", ".join(map(self.value, operands_of(instruction)))
 
-    def value(self, operand: Operand) -> str:
-        if isinstance(operand, Immediate):
+    def value(self, operand: isa.Operand) -> str:
+        if isinstance(operand, isa.Immediate):
             return str(operand.value)
-        if isinstance(operand, Variable) or operand.name in self.addresses:
+        if isinstance(operand, isa.Variable) or operand.name in self.addresses:
             raise CannotExpress("an address as a value")
         return operand.name
 
-    def address(self, address: Address) -> str:
-        if isinstance(address, Variable):
+    def address(self, address: isa.Address) -> str:
+        if isinstance(address, isa.Variable):
             return address.name
         if address.name not in self.addresses:
             raise CannotExpress(f"an address that is computed ({address.name} of P{self.number})")
@@ -257,7 +235,7 @@ def _scope(scope: Scope) -> str:
     return scope.word
 
 
-def _operation(operation: AtomicOperation) -> str:
+def _operation(operation: isa.AtomicOperation) -> str:
     if operation not in OPERATIONS:
         raise CannotExpress(f"the atomic operation .{operation}")
     return operation

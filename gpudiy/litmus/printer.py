@@ -5,24 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from enum import StrEnum
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, Order, Scope, Space
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    FenceKind,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-)
 from gpudiy.litmus.print_dat3m import CannotExpress, dat3m_text
 from gpudiy.litmus.print_gpu_ptx import canonical_text, herd_text
 from gpudiy.litmus.reader import read_test
@@ -72,13 +58,15 @@ def modernise_test(test: Test) -> Test:
     return replace(test, threads=threads)
 
 
-def _modern(instruction: Instruction) -> Instruction:
+def _modern(instruction: isa.Instruction) -> isa.Instruction:
     match instruction:
-        case Fence(kind=FenceKind.MEMBAR):
-            return replace(instruction, kind=FenceKind.SC)
-        case Load() | Store() | Atomic() | Reduce():
+        case isa.Fence(kind=isa.FenceKind.MEMBAR):
+            return replace(instruction, kind=isa.FenceKind.SC)
+        case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
             return replace(instruction, access=_modern_access(instruction.access))
-        case Fence() | ProxyFence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+        case (
+            isa.Fence() | isa.ProxyFence() | isa.Barrier() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label()
+        ):
             return instruction
 
 

@@ -8,19 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.instruction import (
-    Immediate,
-    Instruction,
-    Label,
-    Operand,
-    Variable,
-    address_of,
-    destination_of,
-    guard_of,
-    operand_type,
-    operands_of,
-)
+from gpudiy.litmus.instruction import address_of, destination_of, guard_of, operand_type, operands_of
 from gpudiy.litmus.traits import hash_words
 
 
@@ -39,14 +29,14 @@ DeclaredTokens = Mapping[str, tuple[ScalarType, InitialToken]]
 class ThreadTokens:
     """The tokens of a thread whose registers are declared as given; `numbers` are those of its registers."""
 
-    def __init__(self, thread: Sequence[Instruction], declared: DeclaredTokens) -> None:
+    def __init__(self, thread: Sequence[isa.Instruction], declared: DeclaredTokens) -> None:
         self.declared = declared
         self.numbers: dict[str, int] = {}
         self._kept = _kept_registers(thread)
         self._positions = _label_positions(thread)
         self._tokens: list[Token] = []
         for instruction in thread:
-            if not isinstance(instruction, Label):
+            if not isinstance(instruction, isa.Label):
                 self._write(instruction)
         for name in self.numbers:
             self._tokens.append(f"{declared[name][0]}=")
@@ -61,7 +51,7 @@ class ThreadTokens:
         type, value = self.declared[name]
         return value if isinstance(value, VariableUse) else value % (1 << type.bits)
 
-    def _write(self, instruction: Instruction) -> None:
+    def _write(self, instruction: isa.Instruction) -> None:
         tokens = self._tokens
         guard = guard_of(instruction)
         if guard is not None:
@@ -82,10 +72,10 @@ class ThreadTokens:
                 self._write_operand(operand, bits)
         tokens.append(";")
 
-    def _write_operand(self, operand: Operand, bits: int) -> None:
-        if isinstance(operand, Immediate):
+    def _write_operand(self, operand: isa.Operand, bits: int) -> None:
+        if isinstance(operand, isa.Immediate):
             self._tokens.append(f"#{operand.value % (1 << bits)}")
-        elif isinstance(operand, Variable):
+        elif isinstance(operand, isa.Variable):
             self._tokens.append(VariableUse(operand.name))
         elif operand.name in self._kept:
             self._tokens.append(self._register(operand.name))
@@ -99,7 +89,7 @@ class ThreadTokens:
         return f"r{self.numbers.setdefault(name, len(self.numbers))}"
 
 
-def _kept_registers(thread: Sequence[Instruction]) -> set[str]:
+def _kept_registers(thread: Sequence[isa.Instruction]) -> set[str]:
     """Registers that keep their names: those that are written, and guards."""
     kept: set[str] = set()
     for instruction in thread:
@@ -111,12 +101,12 @@ def _kept_registers(thread: Sequence[Instruction]) -> set[str]:
     return kept
 
 
-def _label_positions(thread: Sequence[Instruction]) -> dict[str, int]:
+def _label_positions(thread: Sequence[isa.Instruction]) -> dict[str, int]:
     """The positions of labels among the other instructions."""
     positions: dict[str, int] = {}
     position = 0
     for instruction in thread:
-        if isinstance(instruction, Label):
+        if isinstance(instruction, isa.Label):
             positions[instruction.name] = position
         else:
             position += 1

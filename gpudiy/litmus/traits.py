@@ -11,24 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, Scope
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    FenceKind,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-)
 
 _READ_ONLY = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE, Order.MMIO)
 _WRITE_ONLY = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE, Order.MMIO)
@@ -94,123 +78,123 @@ BRANCH = Traits()
 LABEL = Traits(colour="bold")
 
 
-def traits_of(instruction: Instruction) -> Traits:
+def traits_of(instruction: isa.Instruction) -> Traits:
     """The traits of the class of an instruction."""
     match instruction:
-        case Load():
+        case isa.Load():
             return LOAD
-        case Store():
+        case isa.Store():
             return STORE
-        case Atomic():
+        case isa.Atomic():
             return ATOMIC
-        case Reduce():
+        case isa.Reduce():
             return REDUCE
-        case Fence():
+        case isa.Fence():
             return FENCE
-        case ProxyFence():
+        case isa.ProxyFence():
             return PROXY_FENCE
-        case Barrier():
+        case isa.Barrier():
             return BARRIER
-        case Alu() | SetPredicate():
+        case isa.Alu() | isa.SetPredicate():
             return COMPUTATION
-        case Branch():
+        case isa.Branch():
             return BRANCH
-        case Label():
+        case isa.Label():
             return LABEL
 
 
-def opcode_of(instruction: Instruction) -> str:
+def opcode_of(instruction: isa.Instruction) -> str:
     """The opcode with its modifiers: `ld.acquire.gpu.s32`, `membar.gl`, `bar.sync`; a label has its name and a colon.
 
     What PTX assumes is left out, so that old architectures take it too: `.weak` of loads and stores, `.relaxed.gpu`
     of atomics.
     """
     match instruction:
-        case Load(access=access):
+        case isa.Load(access=access):
             return f"{LOAD.words[access.proxy]}{access.modifiers}.{access.type}"
-        case Store(access=access):
+        case isa.Store(access=access):
             return f"{STORE.words[access.proxy]}{access.modifiers}.{access.type}"
-        case Alu(operation=operation, source_type=None):
-            return f"{'mul.lo' if operation is AluOperation.MUL else operation}.{instruction.type}"
-        case Alu(operation=operation, source_type=source_type):
+        case isa.Alu(operation=operation, source_type=None):
+            return f"{'mul.lo' if operation is isa.AluOperation.MUL else operation}.{instruction.type}"
+        case isa.Alu(operation=operation, source_type=source_type):
             return f"{operation}.{instruction.type}.{source_type}"
-        case Fence(kind=FenceKind.MEMBAR, scope=scope):
+        case isa.Fence(kind=isa.FenceKind.MEMBAR, scope=scope):
             return f"membar.{'gl' if scope is Scope.GPU else scope.word}"
-        case Fence(kind=kind, scope=scope):
+        case isa.Fence(kind=kind, scope=scope):
             return f"fence.{kind}.{scope.word}"
-        case Atomic(operation=operation, access=access):
+        case isa.Atomic(operation=operation, access=access):
             return f"{ATOMIC.words[access.proxy]}{_atomic_modifiers(access)}.{operation}.{access.type}"
-        case Reduce(operation=operation, access=access):
+        case isa.Reduce(operation=operation, access=access):
             return f"{REDUCE.words[access.proxy]}{_atomic_modifiers(access)}.{operation}.{access.type}"
-        case SetPredicate(comparison=comparison):
+        case isa.SetPredicate(comparison=comparison):
             return f"setp.{comparison}.{instruction.type}"
-        case Branch():
+        case isa.Branch():
             return "bra"
-        case Barrier(mode=mode, instance=instance):
+        case isa.Barrier(mode=mode, instance=instance):
             return f"bar.{mode}.inst{instance}" if instance else f"bar.{mode}"
-        case ProxyFence(kind=proxy):
+        case isa.ProxyFence(kind=proxy):
             return f"fence.proxy.{proxy}"
-        case Label(name=name):
+        case isa.Label(name=name):
             return f"{name}:"
 
 
-def hash_words(instruction: Instruction, label_position: Callable[[str], int]) -> str:
+def hash_words(instruction: isa.Instruction, label_position: Callable[[str], int]) -> str:
     """The instruction in a content hash, without its registers and operands."""
     match instruction:
-        case Load(access=access):
+        case isa.Load(access=access):
             return f"Load {access.hash_words}"
-        case Store(access=access):
+        case isa.Store(access=access):
             return f"Store {access.hash_words}"
-        case Atomic(operation=operation, access=access):
+        case isa.Atomic(operation=operation, access=access):
             return f"Atomic {operation} {access.hash_words}"
-        case Reduce(operation=operation, access=access):
+        case isa.Reduce(operation=operation, access=access):
             return f"Reduce {operation} {access.hash_words}"
-        case Fence(kind=kind, scope=scope):
+        case isa.Fence(kind=kind, scope=scope):
             return f"Fence {kind} {scope.word}"
-        case ProxyFence(kind=proxy):
+        case isa.ProxyFence(kind=proxy):
             return f"ProxyFence {proxy}"
-        case Barrier(mode=mode, instance=instance):
+        case isa.Barrier(mode=mode, instance=instance):
             return f"Barrier {mode} {instance}"
-        case Alu():
+        case isa.Alu():
             return f"Alu {instruction.operation} {instruction.type} {instruction.source_type}"
-        case SetPredicate():
+        case isa.SetPredicate():
             return f"SetPredicate {instruction.comparison} {instruction.type}"
-        case Branch(target=target):
+        case isa.Branch(target=target):
             return f"Branch {label_position(target)}"
-        case Label():
+        case isa.Label():
             return ""
 
 
-def literal_name(instruction: MemoryInstruction) -> str:
+def literal_name(instruction: isa.MemoryInstruction) -> str:
     """The type of an access in the literals of optcheck, without space, width and operation."""
     match instruction:
-        case Load(access=access):
+        case isa.Load(access=access):
             return f"ld{access.strength}"
-        case Store(access=access):
+        case isa.Store(access=access):
             return f"st{access.strength}"
-        case Atomic():
+        case isa.Atomic():
             return "atom"
-        case Reduce():
+        case isa.Reduce():
             return "red"
 
 
-def drawn_words(instruction: Instruction) -> str:
+def drawn_words(instruction: isa.Instruction) -> str:
     """The words of an event in a picture, after its letter: `.acquire.gpu`, `.membar.gl`, `.sync`."""
     match instruction:
-        case Load(access=access) | Store(access=access) | Atomic(access=access) | Reduce(access=access):
+        case isa.Load(access=access) | isa.Store(access=access) | isa.Atomic(access=access) | isa.Reduce(access=access):
             proxy = "" if access.proxy is Proxy.GENERIC else f".{access.proxy}"
             order = "" if access.order is Order.WEAK else f".{access.order}"
             scope = "" if access.scope is None else f".{access.scope.word}"
             return f"{proxy}{order}{scope}{'' if access.cache is None else f'.{access.cache}'}"
-        case Fence(kind=FenceKind.MEMBAR):
+        case isa.Fence(kind=isa.FenceKind.MEMBAR):
             return f".{opcode_of(instruction)}"
-        case Fence(kind=kind, scope=between):
+        case isa.Fence(kind=kind, scope=between):
             return f".{kind}.{between.word}"
-        case ProxyFence(kind=other):
+        case isa.ProxyFence(kind=other):
             return f".proxy.{other}"
-        case Barrier(mode=mode):
+        case isa.Barrier(mode=mode):
             return f".{mode}"
-        case Alu() | SetPredicate() | Branch() | Label():
+        case isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
             return ""
 
 

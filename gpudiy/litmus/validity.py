@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gpudiy.errors import near_name
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import (
     DEEPEST,
@@ -27,18 +28,7 @@ from gpudiy.litmus.condition import (
 )
 from gpudiy.litmus.errors import InvalidTest, SourcePlace
 from gpudiy.litmus.flow import Use, memory_uses
-from gpudiy.litmus.instruction import (
-    Branch,
-    Comparison,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    Register,
-    Variable,
-    operand_type,
-    operands_of,
-)
+from gpudiy.litmus.instruction import operand_type, operands_of
 from gpudiy.litmus.instruction_validity import check_instruction
 
 if TYPE_CHECKING:
@@ -198,7 +188,7 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
     labels: set[str] = set()
     branches = []
     for index, instruction in enumerate(thread):
-        if isinstance(instruction, Label):
+        if isinstance(instruction, isa.Label):
             if instruction.name in labels or instruction.name.startswith("%") or not is_name(instruction.name):
                 place = SourcePlace("instruction", (number, index), instruction.name, last=True)
                 if instruction.name not in labels:
@@ -211,11 +201,11 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
             place = SourcePlace("instruction", (number, index), problem.token, problem.last)
             raise InvalidTest(problem.message.replace("{thread}", f"P{number}"), place, problem.hint)
         for operand in operands_of(instruction):
-            if isinstance(operand, Variable):
+            if isinstance(operand, isa.Variable):
                 place = SourcePlace("instruction", (number, index), operand.name, last=True)
                 _need_space(operand.name, spaces, place)
                 _check_address_width(instruction, operand, spaces, place)
-        if isinstance(instruction, Branch):
+        if isinstance(instruction, isa.Branch):
             branches.append((index, instruction.target))
     for index, target in branches:
         if target not in labels:
@@ -223,7 +213,9 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
             raise InvalidTest(f"P{number} has no label {target}", place, near_name(target, sorted(labels)))
 
 
-def _check_address_width(instruction: Instruction, operand: Variable, spaces: Spaces, place: SourcePlace) -> None:
+def _check_address_width(
+    instruction: isa.Instruction, operand: isa.Variable, spaces: Spaces, place: SourcePlace
+) -> None:
     """An address that is a value must fit the type of the instruction."""
     type = operand_type(instruction)
     if type is None:
@@ -242,15 +234,15 @@ def _check_addresses(uses: list[Use], types: list[Types], spaces: Spaces) -> Non
         for name in targets:
             if name not in spaces:
                 _need_space(name, spaces, _address_place(number, index, instruction))
-            if isinstance(address, Register) and not _holds_address(types[number][address.name], spaces[name]):
+            if isinstance(address, isa.Register) and not _holds_address(types[number][address.name], spaces[name]):
                 problem = f"type mismatch: an address needs .b64, {address.name} is .{types[number][address.name]}"
                 raise InvalidTest(problem, _address_place(number, index, instruction))
 
 
-def _address_place(thread: int, index: int, instruction: MemoryInstruction) -> SourcePlace:
+def _address_place(thread: int, index: int, instruction: isa.MemoryInstruction) -> SourcePlace:
     """The address of an instruction: in brackets, or what a load names last."""
     return SourcePlace(
-        "instruction", (thread, index), f"[{instruction.address.name}]", last=isinstance(instruction, Load)
+        "instruction", (thread, index), f"[{instruction.address.name}]", last=isinstance(instruction, isa.Load)
     )
 
 
@@ -342,7 +334,7 @@ class _ConditionCheck:
         place = SourcePlace(part, None, f"&{term.variable}")
         if term.variable not in self.spaces:
             raise InvalidTest(f"the {part} names {term.variable}, which is not there", place)
-        if compare.comparison not in (Comparison.EQ, Comparison.NE):
+        if compare.comparison not in (isa.Comparison.EQ, isa.Comparison.NE):
             raise InvalidTest("an address is only ever equal to another or different from it", place)
         type = None
         if isinstance(other, FinalVariable):

@@ -5,27 +5,10 @@ from __future__ import annotations
 import re
 
 from gpudiy.errors import InputError
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import modify_value
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Immediate,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    operands_of,
-)
+from gpudiy.litmus.instruction import operands_of
 from gpudiy.locks.flow import Flow
 from gpudiy.locks.lock_program import LockProgram, ends_thread, is_hole
 from gpudiy.locks.path import AccessStep, FenceStep, HoleStep
@@ -72,21 +55,21 @@ class Executor:
                 if ends_thread(statement):
                     return self.flow.end
                 self._execute_opaque(state, position, opaque)
-            case Branch():
+            case isa.Branch():
                 return self.flow.target(position)
-            case Fence() | ProxyFence() as fence:
+            case isa.Fence() | isa.ProxyFence() as fence:
                 state.steps.append(FenceStep(position, fence, state.guard))
-            case Load() | Store() | Atomic() | Reduce() as access:
+            case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce() as access:
                 self._execute_access(state, position, access)
-            case Alu() as alu:
+            case isa.Alu() as alu:
                 state.registers[alu.destination.name] = self._compute_alu(state, position, alu)
-            case SetPredicate() as comparison:
+            case isa.SetPredicate() as comparison:
                 left, right = (self.value(state, source, position) for source in comparison.sources)
                 truth = compare(comparison.comparison, comparison.type, left, right)
                 state.registers[comparison.destination.name] = truth
-            case Barrier():
+            case isa.Barrier():
                 raise self.unsupported_error(position)
-            case Label():
+            case isa.Label():
                 pass
         return position + 1
 
@@ -104,9 +87,9 @@ class Executor:
             return Number(state.given[leaf.name])
         return leaf
 
-    def value(self, state: WalkState, operand: Operand, position: int) -> SymbolicValue:
+    def value(self, state: WalkState, operand: isa.Operand, position: int) -> SymbolicValue:
         """The value of an operand."""
-        if isinstance(operand, Immediate):
+        if isinstance(operand, isa.Immediate):
             return Number(operand.value)
         name = operand.name
         if name in state.registers:
@@ -146,26 +129,28 @@ class Executor:
             result = values[0]
         elif multiply_add is not None and len(values) == 3:
             type = ScalarType(multiply_add[1])
-            result = compute(AluOperation.ADD, type, (compute(AluOperation.MUL, type, values[:2]), values[2]))
+            result = compute(isa.AluOperation.ADD, type, (compute(isa.AluOperation.MUL, type, values[:2]), values[2]))
         for destination in opaque.destinations:
             state.registers[destination.name] = result
 
-    def _compute_alu(self, state: WalkState, position: int, alu: Alu) -> SymbolicValue:
+    def _compute_alu(self, state: WalkState, position: int, alu: isa.Alu) -> SymbolicValue:
         values = tuple(self.value(state, source, position) for source in alu.sources)
-        if alu.type is ScalarType.PRED and alu.operation is AluOperation.NOT:
+        if alu.type is ScalarType.PRED and alu.operation is isa.AluOperation.NOT:
             return negate(values[0])
-        if alu.type is ScalarType.PRED and alu.operation in (AluOperation.AND, AluOperation.OR):
-            return join(alu.operation is AluOperation.AND, *values)
-        if alu.operation is AluOperation.SELP or (alu.type is ScalarType.PRED and alu.operation is AluOperation.XOR):
+        if alu.type is ScalarType.PRED and alu.operation in (isa.AluOperation.AND, isa.AluOperation.OR):
+            return join(alu.operation is isa.AluOperation.AND, *values)
+        if alu.operation is isa.AluOperation.SELP or (
+            alu.type is ScalarType.PRED and alu.operation is isa.AluOperation.XOR
+        ):
             return OpaqueValue(position, ".".join(self.program.statements[position].opcode), values)
         return compute(alu.operation, alu.type, values, alu.source_type)
 
-    def _execute_access(self, state: WalkState, position: int, instruction: MemoryInstruction) -> None:
+    def _execute_access(self, state: WalkState, position: int, instruction: isa.MemoryInstruction) -> None:
         address = self._address(state, position)
-        destination = instruction.destination if isinstance(instruction, (Load, Atomic)) else None
+        destination = instruction.destination if isinstance(instruction, (isa.Load, isa.Atomic)) else None
         sources = tuple(self.value(state, source, position) for source in operands_of(instruction))
         if isinstance(address, SymbolicAddress) and address.variable == LOCAL:
-            if not isinstance(instruction, (Load, Store)):
+            if not isinstance(instruction, (isa.Load, isa.Store)):
                 raise self.unsupported_error(position)
             self._access_local(state, position, address, destination, sources)
             return
@@ -173,7 +158,7 @@ class Executor:
             text = self.program.statements[position].text
             raise self.program.error(position, f"`{text}` uses an unknown address")
         bits = instruction.access.type.bits
-        if isinstance(instruction, Load) and bits == 64 and instruction.destination.name in self.names.pointers:
+        if isinstance(instruction, isa.Load) and bits == 64 and instruction.destination.name in self.names.pointers:
             pointed = SymbolicAddress(f"{self.names.name(address, 64)}_to")
             state.registers[instruction.destination.name] = pointed
             return
@@ -191,15 +176,15 @@ class Executor:
         (address,) = self.program.statements[position].addresses
         assert address.base is not None  # an absolute address is opaque
         base = self.value(state, address.base, position)
-        return compute(AluOperation.ADD, ScalarType.S64, (base, Number(address.offset)))
+        return compute(isa.AluOperation.ADD, ScalarType.S64, (base, Number(address.offset)))
 
     def _perform(
         self,
         state: WalkState,
-        instruction: MemoryInstruction,
+        instruction: isa.MemoryInstruction,
         variable: str,
         sources: tuple[SymbolicValue, ...],
-        destination: Register | None,
+        destination: isa.Register | None,
     ) -> None:
         """Execute the access on known memory."""
         assert state.memory is not None
@@ -207,12 +192,12 @@ class Executor:
         known = [rebuild(source, lambda leaf: self.known_leaf(state, leaf)) for source in sources]
         numbers = [source.value if isinstance(source, Number) else 0 for source in known]
         match instruction:
-            case Store():
+            case isa.Store():
                 state.memory[variable] = numbers[0]
-            case Atomic() | Reduce():
+            case isa.Atomic() | isa.Reduce():
                 new = modify_value(instruction.operation, old, numbers, instruction.access.type)
                 state.memory[variable] = old if new is None else new
-            case Load():
+            case isa.Load():
                 pass
         if destination is not None:
             state.values.append(old)
@@ -246,11 +231,11 @@ class Executor:
         state: WalkState,
         position: int,
         address: SymbolicAddress,
-        destination: Operand | None,
+        destination: isa.Operand | None,
         sources: tuple[SymbolicValue, ...],
     ) -> None:
         if destination is None:
             state.local[address.offset] = sources[0]
-        elif not isinstance(destination, Immediate):
+        elif not isinstance(destination, isa.Immediate):
             unset = OpaqueValue(position, "an unset local variable")
             state.registers[destination.name] = state.local.get(address.offset, unset)

@@ -7,26 +7,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from gpudiy.errors import InputError
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, ScalarType
 from gpudiy.litmus.condition import Compare, Constant, Expression, FinalRegister
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Comparison,
-    Guard,
-    Immediate,
-    Instruction,
-    Load,
-    MemoryInstruction,
-    Operand,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-)
 from gpudiy.litmus.test import RegisterDeclaration
 from gpudiy.locks.lock import Lock, Turn
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, LockPath, LockStep
@@ -47,7 +30,7 @@ from gpudiy.locks.symbolic_value import (
 )
 
 INVERTED = {basic: opposite for opposite, basic in OPPOSITE.items()}
-SIGN_MATTERS = (AtomicOperation.INC, AtomicOperation.DEC, AtomicOperation.MIN, AtomicOperation.MAX)
+SIGN_MATTERS = (isa.AtomicOperation.INC, isa.AtomicOperation.DEC, isa.AtomicOperation.MIN, isa.AtomicOperation.MAX)
 
 
 class LockUse(StrEnum):
@@ -87,7 +70,7 @@ class LockThreadCode:
     """
 
     thread: int
-    instructions: list[Instruction] = field(default_factory=list)
+    instructions: list[isa.Instruction] = field(default_factory=list)
     lines: list[int] = field(default_factory=list)
     types: dict[str, ScalarType] = field(default_factory=dict)
     reads: list[str] = field(default_factory=list)
@@ -99,12 +82,12 @@ class LockThreadCode:
         """The thread entered: it read a certain value from the lock, or set its marker register."""
         if len(self.tests) == 1 and self.tests[0] is not None:
             name, value = self.tests[0]
-            return Compare(Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
-        return Compare(Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(1))
+            return Compare(isa.Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
+        return Compare(isa.Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(1))
 
     @property
     def stayed_out(self) -> Expression:
-        return Compare(Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(0))
+        return Compare(isa.Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(0))
 
     @property
     def declarations(self) -> list[RegisterDeclaration]:
@@ -137,10 +120,10 @@ class _Writer:
         self.section = section
         self.early = early
         self.code = LockThreadCode(thread)
-        self.held: dict[int, Register] = {}  # the register of each read
+        self.held: dict[int, isa.Register] = {}  # the register of each read
         self.constants: dict[int, int] = {}  # the values of the reads that are not part of the test
-        self.guards: dict[int, Guard | None] = {}  # of the steps that depend on each decision
-        self.computed: dict[SymbolicValue, Register] = {}
+        self.guards: dict[int, isa.Guard | None] = {}  # of the steps that depend on each decision
+        self.computed: dict[SymbolicValue, isa.Register] = {}
 
     def write(self, path: LockPath, use: LockUse) -> LockThreadCode:
         hole = path.hole
@@ -172,7 +155,7 @@ class _Writer:
             case HoleStep():
                 raise AssertionError("a path has exactly one critical section")
 
-    def _guard(self, step: LockStep) -> Guard | None:
+    def _guard(self, step: LockStep) -> isa.Guard | None:
         return None if step.guard is None else self.guards[step.guard]
 
     def _write_section(self, step: LockStep, use: LockUse) -> None:
@@ -180,40 +163,40 @@ class _Writer:
         if use is not LockUse.HOLDER:
             marker = self._register(ScalarType.S32)
             self.code.marker = marker.name
-            self._add(Alu(AluOperation.MOV, ScalarType.S32, marker, (Immediate(1),), guard=guard))
+            self._add(isa.Alu(isa.AluOperation.MOV, ScalarType.S32, marker, (isa.Immediate(1),), guard=guard))
         for operation in self.section:
             self._operate(operation, guard)
 
-    def _operate(self, operation: SectionOperation, guard: Guard | None) -> None:
-        access = _normalise_access(Load(Register("r"), Variable("x")), operation.variable in self.shared)
-        variable = Variable(operation.variable)
-        value: Operand = Immediate(operation.value)
+    def _operate(self, operation: SectionOperation, guard: isa.Guard | None) -> None:
+        access = _normalise_access(isa.Load(isa.Register("r"), isa.Variable("x")), operation.variable in self.shared)
+        variable = isa.Variable(operation.variable)
+        value: isa.Operand = isa.Immediate(operation.value)
         if operation.kind is not SectionOperationKind.WRITE:
             read = self._register(ScalarType.S32)
             self.code.reads.append(read.name)
-            self._add(Load(read, variable, access, None if self.early else guard))
+            self._add(isa.Load(read, variable, access, None if self.early else guard))
         if operation.kind is SectionOperationKind.INCREMENT:
             value = self._register(ScalarType.S32)
-            self._add(Alu(AluOperation.ADD, ScalarType.S32, value, (read, Immediate(1)), guard=guard))
+            self._add(isa.Alu(isa.AluOperation.ADD, ScalarType.S32, value, (read, isa.Immediate(1)), guard=guard))
         if operation.kind is not SectionOperationKind.READ:
-            self._add(Store(variable, value, access, guard))
+            self._add(isa.Store(variable, value, access, guard))
 
     def _access(self, step: AccessStep) -> None:
-        guard, variable = self._guard(step), Variable(step.variable)
+        guard, variable = self._guard(step), isa.Variable(step.variable)
         sources = tuple(self._operand(source, step) for source in step.sources)
         access = _normalise_access(step.instruction, step.variable in self.shared)
         match step.instruction:
-            case Load():
-                self._add(Load(self._read_register(step), variable, access, guard), step.position)
-            case Store():
-                self._add(Store(variable, sources[0], access, guard), step.position)
-            case Atomic(operation=operation):
+            case isa.Load():
+                self._add(isa.Load(self._read_register(step), variable, access, guard), step.position)
+            case isa.Store():
+                self._add(isa.Store(variable, sources[0], access, guard), step.position)
+            case isa.Atomic(operation=operation):
                 register = self._read_register(step)
-                self._add(Atomic(operation, register, variable, sources, access, guard), step.position)
-            case Reduce(operation=operation):
-                self._add(Reduce(operation, variable, sources, access, guard), step.position)
+                self._add(isa.Atomic(operation, register, variable, sources, access, guard), step.position)
+            case isa.Reduce(operation=operation):
+                self._add(isa.Reduce(operation, variable, sources, access, guard), step.position)
 
-    def _read_register(self, step: AccessStep) -> Register:
+    def _read_register(self, step: AccessStep) -> isa.Register:
         assert step.read is not None
         register = self._register(ScalarType.S64 if step.read.bits == 64 else ScalarType.S32)
         self.held[step.read.number] = register
@@ -231,17 +214,17 @@ class _Writer:
         comparison = INVERTED[truth.comparison] if truth.inverted else truth.comparison
         left, right = self._operand(truth.left, step), self._operand(truth.right, step)
         predicate = self._register(ScalarType.PRED)
-        self._add(SetPredicate(comparison, truth.type, predicate, (left, right), guard), step.position)
-        self.guards[index] = Guard(predicate)
-        plain = comparison is Comparison.EQ and isinstance(truth.left, ReadValue)
-        known = plain and isinstance(left, Register) and isinstance(right, Immediate)
+        self._add(isa.SetPredicate(comparison, truth.type, predicate, (left, right), guard), step.position)
+        self.guards[index] = isa.Guard(predicate)
+        plain = comparison is isa.Comparison.EQ and isinstance(truth.left, ReadValue)
+        known = plain and isinstance(left, isa.Register) and isinstance(right, isa.Immediate)
         self.code.tests.append((left.name, right.value) if known else None)  # type: ignore[union-attr]
 
-    def _operand(self, value: SymbolicValue, step: AccessStep | DecisionStep) -> Operand:
+    def _operand(self, value: SymbolicValue, step: AccessStep | DecisionStep) -> isa.Operand:
         value = rebuild(value, self._leaf)
         match value:
             case Number(value=number):
-                return Immediate(number)
+                return isa.Immediate(number)
             case ReadValue(number=number):
                 return self.held[number]
             case ComputedValue():
@@ -256,11 +239,11 @@ class _Writer:
             return program.error(opaque.position, f"unsupported instruction `{opaque.opcode}` in a lock")
         return program.error(step.position, "this lock stores an address in memory, which is not supported")
 
-    def _compute(self, value: ComputedValue, step: AccessStep | DecisionStep) -> Register:
+    def _compute(self, value: ComputedValue, step: AccessStep | DecisionStep) -> isa.Register:
         if value not in self.computed:
             sources = tuple(self._operand(source, step) for source in value.sources)
             register = self._register(value.type)
-            self._add(Alu(value.operation, value.type, register, sources, value.source_type), step.position)
+            self._add(isa.Alu(value.operation, value.type, register, sources, value.source_type), step.position)
             self.computed[value] = register
         return self.computed[value]
 
@@ -271,13 +254,13 @@ class _Writer:
             return Number(self.constants[leaf.number])
         return leaf
 
-    def _register(self, type: ScalarType) -> Register:
+    def _register(self, type: ScalarType) -> isa.Register:
         letter = "p" if type is ScalarType.PRED else "r"
         name = f"{letter}{sum(known.startswith(letter) for known in self.code.types)}"
         self.code.types[name] = type
-        return Register(name)
+        return isa.Register(name)
 
-    def _add(self, instruction: Instruction, position: int | None = None) -> None:
+    def _add(self, instruction: isa.Instruction, position: int | None = None) -> None:
         self.code.instructions.append(instruction)
         self.code.lines.append(0 if position is None else self.lock.program.statements[position].place.line)
 
@@ -289,17 +272,17 @@ def _given_number(name: str, given: Mapping[str, int], thread: int) -> int:
     return thread if name in NUMBERED else 0
 
 
-def _normalise_access(instruction: MemoryInstruction, shared: bool) -> Access:
+def _normalise_access(instruction: isa.MemoryInstruction, shared: bool) -> Access:
     """The access in a form that is the same for all equivalent ones, without a space; weak accesses of global memory
     go to L2, as in the literature.
     """
     access = replace(instruction.access, space=None)
     match instruction:
-        case Load() | Store():
+        case isa.Load() | isa.Store():
             access = replace(access, type=access.type.of_kind("s"))
             if not shared and access.order is Order.WEAK and access.cache is None:
                 access = replace(access, cache=CacheOperator.CG)
-        case Atomic(operation=operation) | Reduce(operation=operation):
+        case isa.Atomic(operation=operation) | isa.Reduce(operation=operation):
             if access.type[0] == "u" and operation not in SIGN_MATTERS:
                 access = replace(access, type=access.type.of_kind("s"))
     return access

@@ -10,26 +10,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-)
 from gpudiy.litmus.opcode import build_instruction
 from gpudiy.ptx.operands import OperandGroup, OperandReader, ReadOperand, split_operands
 from gpudiy.ptx.statement import GUARD, CodePlace, OpaqueInstruction, PtxAddress, PtxStatement
@@ -52,7 +34,7 @@ def read_instruction(text: str, place: CodePlace, operands: OperandReader | None
     """Read a statement from its text, with guard and without semicolon."""
     text = " ".join(text.split())
     match = GUARD.match(text)
-    guard = None if match is None else Guard(Register(match[2]), bool(match[1]))
+    guard = None if match is None else isa.Guard(isa.Register(match[2]), bool(match[1]))
     opcode, _, rest = (text if match is None else text[match.end() :]).partition(" ")
     reader = operands or OperandReader()
     read = list(map(reader.read, split_operands(rest)))
@@ -60,7 +42,9 @@ def read_instruction(text: str, place: CodePlace, operands: OperandReader | None
     return PtxStatement(build_litmus(opcode, read, guard), text, place, addresses)
 
 
-def build_litmus(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None) -> Instruction | OpaqueInstruction:
+def build_litmus(
+    opcode: str, operands: Sequence[ReadOperand], guard: isa.Guard | None
+) -> isa.Instruction | OpaqueInstruction:
     """The instruction with this opcode and these operands."""
     pattern = find_pattern(opcode, "".join(map(_kind, operands)))
     if isinstance(pattern, str):
@@ -71,22 +55,22 @@ def build_litmus(opcode: str, operands: Sequence[ReadOperand], guard: Guard | No
 
 def _kind(operand: ReadOperand) -> str:
     match operand:
-        case Register():
+        case isa.Register():
             return "r"
-        case Variable():
+        case isa.Variable():
             return "v"
-        case Immediate():
+        case isa.Immediate():
             return "n"
-        case PtxAddress(base=Register()):
+        case PtxAddress(base=isa.Register()):
             return "R"
-        case PtxAddress(base=Variable()):
+        case PtxAddress(base=isa.Variable()):
             return "V"
         case PtxAddress() | OperandGroup():
             return "x"
 
 
 @lru_cache(1 << 14)
-def find_pattern(opcode: str, kinds: str) -> Instruction | str:
+def find_pattern(opcode: str, kinds: str) -> isa.Instruction | str:
     """The litmus instruction of an opcode with placeholders as operands, or why there is none."""
     if "x" in kinds:
         return "litmus has no vectors, pairs and absolute addresses"
@@ -107,50 +91,50 @@ def find_pattern(opcode: str, kinds: str) -> Instruction | str:
         return problem.message
 
 
-def _fill(pattern: Instruction, values: list[Any], guard: Guard | None) -> Instruction:
+def _fill(pattern: isa.Instruction, values: list[Any], guard: isa.Guard | None) -> isa.Instruction:
     """The instruction with its operands in place of the placeholders of the same kinds."""
     match pattern:
-        case Load(access=access):
-            return Load(values[0], values[1], access, guard)
-        case Store(access=access):
-            return Store(values[0], values[1], access, guard)
-        case Atomic(operation=operation, access=access):
-            return Atomic(operation, values[0], values[1], tuple(values[2:]), access, guard)
-        case Reduce(operation=operation, access=access):
-            return Reduce(operation, values[0], tuple(values[1:]), access, guard)
-        case Alu(operation=alu, type=type, source_type=source_type):
-            return Alu(alu, type, values[0], tuple(values[1:]), source_type, guard)
-        case SetPredicate(comparison=comparison, type=type):
-            return SetPredicate(comparison, type, values[0], (values[1], values[2]), guard)
-        case Branch():
-            return Branch(values[0].name, guard)
-        case Barrier(mode=mode, instance=instance):
-            return Barrier(mode, values[0], values[1] if len(values) > 1 else None, instance, guard)
-        case Fence(kind=kind, scope=scope):
-            return Fence(kind, scope, guard)
-        case ProxyFence(kind=proxy):
-            return ProxyFence(proxy, guard)
-        case Label():
+        case isa.Load(access=access):
+            return isa.Load(values[0], values[1], access, guard)
+        case isa.Store(access=access):
+            return isa.Store(values[0], values[1], access, guard)
+        case isa.Atomic(operation=operation, access=access):
+            return isa.Atomic(operation, values[0], values[1], tuple(values[2:]), access, guard)
+        case isa.Reduce(operation=operation, access=access):
+            return isa.Reduce(operation, values[0], tuple(values[1:]), access, guard)
+        case isa.Alu(operation=alu, type=type, source_type=source_type):
+            return isa.Alu(alu, type, values[0], tuple(values[1:]), source_type, guard)
+        case isa.SetPredicate(comparison=comparison, type=type):
+            return isa.SetPredicate(comparison, type, values[0], (values[1], values[2]), guard)
+        case isa.Branch():
+            return isa.Branch(values[0].name, guard)
+        case isa.Barrier(mode=mode, instance=instance):
+            return isa.Barrier(mode, values[0], values[1] if len(values) > 1 else None, instance, guard)
+        case isa.Fence(kind=kind, scope=scope):
+            return isa.Fence(kind, scope, guard)
+        case isa.ProxyFence(kind=proxy):
+            return isa.ProxyFence(proxy, guard)
+        case isa.Label():
             return pattern
 
 
-def _opaque(opcode: str, operands: Sequence[ReadOperand], guard: Guard | None, reason: str) -> OpaqueInstruction:
+def _opaque(opcode: str, operands: Sequence[ReadOperand], guard: isa.Guard | None, reason: str) -> OpaqueInstruction:
     """An opaque instruction; its first operand is its result, unless the opcode has no result."""
     words = opcode.split(".")
     writes = words[0] not in WITHOUT_RESULT and tuple(words[:2]) not in WITHOUT_RESULT_FORMS
     if words[0] == "call":
         writes = bool(operands) and isinstance(operands[0], OperandGroup)
     first = _plain(operands[0]) if operands and writes else ()
-    destinations = tuple(operand for operand in first if not isinstance(operand, Immediate))
+    destinations = tuple(operand for operand in first if not isinstance(operand, isa.Immediate))
     sources = [value for operand in operands[1 if writes else 0 :] for value in _plain(operand)]
     return OpaqueInstruction(opcode, destinations, tuple(sources), guard, reason)
 
 
-def _plain(operand: ReadOperand) -> tuple[Operand, ...]:
+def _plain(operand: ReadOperand) -> tuple[isa.Operand, ...]:
     match operand:
         case OperandGroup(parts=parts):
             return parts
         case PtxAddress(base=base):
             return () if base is None else (base,)
-        case Register() | Immediate() | Variable():
+        case isa.Register() | isa.Immediate() | isa.Variable():
             return (operand,)

@@ -15,17 +15,8 @@ from gpudiy.devices.simulated import CHUNK, SimulatedDevice, SimulatedRun
 from gpudiy.devices.simulation.profile import UnknownProfile
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test, arithmetic, read_test
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, ScalarType
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    AtomicOperation,
-    Comparison,
-    Immediate,
-    Reduce,
-    Register,
-    Variable,
-)
 from gpudiy.models.values import are_equal, compare, compute, modify
 
 TWO_CTAS = "(device (kernel (cta (warp P0)) (cta (warp P1))))"
@@ -254,34 +245,34 @@ exists (0:r1=7)
 
 
 @given(
-    st.sampled_from(list(AluOperation)), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS),
+    st.sampled_from(list(isa.AluOperation)), st.sampled_from(NUMBERS), st.sampled_from(NUMBERS),
     st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-3, 3), min_size=3, max_size=3),
 )  # fmt: skip
 def test_arithmetic_agrees_with_the_models(
-    operation: AluOperation, type: ScalarType, other: ScalarType, drawn: list[int]
+    operation: isa.AluOperation, type: ScalarType, other: ScalarType, drawn: list[int]
 ) -> None:
     values = [arithmetic.wrap_value(value, other if operation == "cvt" else type) for value in drawn[: operation.arity]]
     if operation in ("selp",):
         values[2] = drawn[2] & 1
     if operation == "div" and values[1] == 0:
         return
-    sources = tuple(Immediate(value) for value in values)
-    alu = Alu(operation, type, Register("r"), sources, other if operation == "cvt" else None)
+    sources = tuple(isa.Immediate(value) for value in values)
+    alu = isa.Alu(operation, type, isa.Register("r"), sources, other if operation == "cvt" else None)
     assert arithmetic.compute_value(alu, values) == compute(alu, values)
 
 
 @given(
-    st.sampled_from(list(AtomicOperation)), st.sampled_from(list(Comparison)), st.sampled_from(NUMBERS),
+    st.sampled_from(list(isa.AtomicOperation)), st.sampled_from(list(isa.Comparison)), st.sampled_from(NUMBERS),
     st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-3, 3), min_size=3, max_size=3),
 )  # fmt: skip
 def test_atomics_and_comparisons_agree_with_the_models(
-    operation: AtomicOperation, comparison: Comparison, type: ScalarType, drawn: list[int]
+    operation: isa.AtomicOperation, comparison: isa.Comparison, type: ScalarType, drawn: list[int]
 ) -> None:
     old, *operands = (arithmetic.wrap_value(value, type) for value in drawn)
     assert arithmetic.compare_values(comparison, old, operands[0], type) == compare(comparison, old, operands[0], type)
     if operation != "div" or operands[0]:
         succeeds = operation != "cas" or are_equal(old, operands[0], type)
-        atomic = Reduce(operation, Variable("x"), (), Access(type))
+        atomic = isa.Reduce(operation, isa.Variable("x"), (), Access(type))
         theirs = modify(atomic, old, operands) if succeeds else None
         assert arithmetic.modify_value(operation, old, operands, type) == theirs
 

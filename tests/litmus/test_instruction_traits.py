@@ -8,31 +8,9 @@ from dataclasses import replace
 import pytest
 
 from gpudiy.litmus import content_hash, read_test
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope
 from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Comparison,
-    Fence,
-    FenceKind,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    ProxyFence,
-    ProxyFenceKind,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
     access_of,
     address_of,
     destination_of,
@@ -46,9 +24,9 @@ from gpudiy.litmus.thread_tokens import ThreadTokens
 from gpudiy.litmus.traits import Traits, drawn_words, hash_words, literal_name, opcode_of, traits_of
 from optcheck.literal import TYPE_NAMES, type_number
 
-R0, R1, P0, X = Register("r0"), Register("r1"), Register("p0"), Variable("x")
+R0, R1, P0, X = isa.Register("r0"), isa.Register("r1"), isa.Register("p0"), isa.Variable("x")
 S32 = ScalarType.S32
-ONE = Immediate(1)
+ONE = isa.Immediate(1)
 BITWISE = ("cas", "exch", "and", "or", "xor")
 
 
@@ -63,16 +41,22 @@ def accesses(traits: Traits) -> list[Access]:
     return found + [Access(S32, order, scope, proxy=proxy) for proxy in traits.words if proxy is not Proxy.GENERIC]
 
 
-def family() -> list[Instruction]:
+def family() -> list[isa.Instruction]:
     """Every kind of every class of instruction."""
-    bitwise = (AluOperation.AND, AluOperation.OR, AluOperation.XOR, AluOperation.NOT, AluOperation.SHL)
-    load, store = Load(R0, X), Store(X, ONE)
-    atomic = Atomic(AtomicOperation.ADD, R0, X, (ONE,), Access(S32, Order.RELAXED, Scope.GPU))
-    reduce = Reduce(AtomicOperation.ADD, X, (ONE,), Access(S32, Order.RELAXED, Scope.GPU))
-    found: list[Instruction] = [Label("L0"), Branch("L0"), Branch("L0", Guard(P0, negated=True))]
+    bitwise = (
+        isa.AluOperation.AND,
+        isa.AluOperation.OR,
+        isa.AluOperation.XOR,
+        isa.AluOperation.NOT,
+        isa.AluOperation.SHL,
+    )
+    load, store = isa.Load(R0, X), isa.Store(X, ONE)
+    atomic = isa.Atomic(isa.AtomicOperation.ADD, R0, X, (ONE,), Access(S32, Order.RELAXED, Scope.GPU))
+    reduce = isa.Reduce(isa.AtomicOperation.ADD, X, (ONE,), Access(S32, Order.RELAXED, Scope.GPU))
+    found: list[isa.Instruction] = [isa.Label("L0"), isa.Branch("L0"), isa.Branch("L0", isa.Guard(P0, negated=True))]
     for instruction in (load, store, atomic, reduce):
         found += [replace(instruction, access=access) for access in accesses(traits_of(instruction))]
-    for operation in AtomicOperation:
+    for operation in isa.AtomicOperation:
         word = (
             "b32"
             if operation in ("cas", "exch", "and", "or", "xor")
@@ -81,29 +65,29 @@ def family() -> list[Instruction]:
             else "s32"
         )
         access = Access(ScalarType(word), Order.RELAXED, Scope.GPU)
-        sources = (ONE, R1) if operation is AtomicOperation.CAS else (ONE,)
-        found.append(Atomic(operation, R0, X, sources, access))
+        sources = (ONE, R1) if operation is isa.AtomicOperation.CAS else (ONE,)
+        found.append(isa.Atomic(operation, R0, X, sources, access))
         if operation not in ("cas", "exch"):
-            found.append(Reduce(operation, X, sources, access))
-    found += [Fence(kind, Scope.GPU) for kind in FenceKind]
-    found += [ProxyFence(kind) for kind in ProxyFenceKind]
-    found += [Barrier(mode, ONE, count, 2) for mode in BarrierMode for count in (None, Immediate(4))]
-    for alu in AluOperation:
+            found.append(isa.Reduce(operation, X, sources, access))
+    found += [isa.Fence(kind, Scope.GPU) for kind in isa.FenceKind]
+    found += [isa.ProxyFence(kind) for kind in isa.ProxyFenceKind]
+    found += [isa.Barrier(mode, ONE, count, 2) for mode in isa.BarrierMode for count in (None, isa.Immediate(4))]
+    for alu in isa.AluOperation:
         operands = (R1, ONE, P0)[: alu.arity]
-        source_type = ScalarType.U16 if alu is AluOperation.CVT else None
-        if alu is AluOperation.CVT:
+        source_type = ScalarType.U16 if alu is isa.AluOperation.CVT else None
+        if alu is isa.AluOperation.CVT:
             operands = (ONE,)
-        found.append(Alu(alu, ScalarType.B32 if alu in bitwise else S32, R0, operands, source_type))
-    found += [SetPredicate(comparison, S32, P0, (R0, ONE)) for comparison in Comparison]
+        found.append(isa.Alu(alu, ScalarType.B32 if alu in bitwise else S32, R0, operands, source_type))
+    found += [isa.SetPredicate(comparison, S32, P0, (R0, ONE)) for comparison in isa.Comparison]
     return found
 
 
 FAMILY = family()
 
 
-def in_a_test(instruction: Instruction) -> str:
+def in_a_test(instruction: isa.Instruction) -> str:
     rows = [instruction_text(instruction)]
-    if isinstance(instruction, Branch):
+    if isinstance(instruction, isa.Branch):
         rows.append("L0:")
     registers = "0:.reg .s32 r0; 0:.reg .s32 r1; 0:.reg .pred p0;"
     body = " ;\n ".join(rows)
@@ -112,34 +96,36 @@ def in_a_test(instruction: Instruction) -> str:
 
 
 def test_no_class_is_left_out() -> None:
-    assert {type(instruction) for instruction in FAMILY} == set(typing.get_args(Instruction))
+    assert {type(instruction) for instruction in FAMILY} == set(typing.get_args(isa.Instruction))
 
 
 @pytest.mark.parametrize("instruction", FAMILY, ids=instruction_text)
-def test_every_instruction_has_every_trait(instruction: Instruction) -> None:
+def test_every_instruction_has_every_trait(instruction: isa.Instruction) -> None:
     traits = traits_of(instruction)
     access = access_of(instruction)
-    assert (access is not None) == isinstance(instruction, MemoryInstruction) == (address_of(instruction) is not None)
+    assert (
+        (access is not None) == isinstance(instruction, isa.MemoryInstruction) == (address_of(instruction) is not None)
+    )
     assert (traits.reads or traits.writes) == (access is not None) == bool(traits.direction) == bool(traits.words)
     assert opcode_of(instruction) and instruction_text(instruction).startswith(opcode_of(instruction)) == (
         guard_of(instruction) is None
     )
     assert hash_words(instruction, lambda label: 0).startswith(type(instruction).__name__) or isinstance(
-        instruction, Label
+        instruction, isa.Label
     )
     if access is not None:
         assert access.order in traits.orders and scope_of(instruction) is access.effective_scope
-        assert (destination_of(instruction) is not None) == (traits.reads and not isinstance(instruction, Reduce))
-    if isinstance(instruction, (Fence, ProxyFence, Barrier)):
+        assert (destination_of(instruction) is not None) == (traits.reads and not isinstance(instruction, isa.Reduce))
+    if isinstance(instruction, (isa.Fence, isa.ProxyFence, isa.Barrier)):
         assert drawn_words(instruction) and traits.colour
-    if isinstance(instruction, MemoryInstruction) and instruction.access.proxy is Proxy.GENERIC:
+    if isinstance(instruction, isa.MemoryInstruction) and instruction.access.proxy is Proxy.GENERIC:
         assert TYPE_NAMES[type_number(instruction)] == literal_name(instruction)
-    if any(isinstance(operand, Immediate) and operand.value < 0 for operand in operands_of(instruction)):
+    if any(isinstance(operand, isa.Immediate) and operand.value < 0 for operand in operands_of(instruction)):
         assert operand_type(instruction) is not None
 
 
 @pytest.mark.parametrize("instruction", FAMILY, ids=instruction_text)
-def test_what_is_written_is_read_back(instruction: Instruction) -> None:
+def test_what_is_written_is_read_back(instruction: isa.Instruction) -> None:
     test = read_test(in_a_test(instruction))
     assert test.threads[0][0] == instruction
     assert content_hash(read_test(in_a_test(test.threads[0][0]))) == content_hash(test)
@@ -148,9 +134,9 @@ def test_what_is_written_is_read_back(instruction: Instruction) -> None:
 def test_hashes_tell_instructions_apart() -> None:
     declared = {name: (type, 0) for name, type in (("r0", S32), ("r1", S32), ("p0", ScalarType.PRED))}
     threads = [
-        (instruction, Label("L0")) if isinstance(instruction, Branch) else (instruction,)
+        (instruction, isa.Label("L0")) if isinstance(instruction, isa.Branch) else (instruction,)
         for instruction in dict.fromkeys(FAMILY)
-        if not isinstance(instruction, Label)
+        if not isinstance(instruction, isa.Label)
     ]
     tokens = [ThreadTokens(thread, declared).tokens for thread in threads]
     assert len(set(tokens)) == len(threads)

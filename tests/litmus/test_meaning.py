@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litmus_strategies import expressions
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
 from gpudiy.litmus.condition import (
     AddressOf,
@@ -30,28 +31,12 @@ from gpudiy.litmus.condition import (
 from gpudiy.litmus.errors import InvalidTest
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.grammar import parse_condition
-from gpudiy.litmus.instruction import (
-    Atomic,
-    Barrier,
-    BarrierMode,
-    Comparison,
-    Fence,
-    FenceKind,
-    Immediate,
-    Instruction,
-    Load,
-    ProxyFence,
-    Reduce,
-    Register,
-    Store,
-    Variable,
-)
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.reader import read_test, read_tests
 from gpudiy.litmus.test import Test
 
 
-def one(instruction: str, memory: str = "x: global") -> Instruction:
+def one(instruction: str, memory: str = "x: global") -> isa.Instruction:
     test = read_test(f"GPU_PTX one\nP0\n{instruction}\n(device P0)\n{memory}\nx=0\n")
     return test.threads[0][0]
 
@@ -72,7 +57,7 @@ def one(instruction: str, memory: str = "x: global") -> Instruction:
     ],
 )
 def test_loads(text: str, access: Access) -> None:
-    assert one(text) == Load(Register("r0"), Variable("x"), access)
+    assert one(text) == isa.Load(isa.Register("r0"), isa.Variable("x"), access)
 
 
 @pytest.mark.parametrize(
@@ -115,19 +100,19 @@ def test_spellings(text: str, printed: str) -> None:
 
 def test_defaults_of_atomics() -> None:
     atomic = one("atom.add.s32 r0,[x],1")
-    assert isinstance(atomic, Atomic)
+    assert isinstance(atomic, isa.Atomic)
     assert (atomic.access.order, atomic.access.scope) == (Order.RELAXED, Scope.GPU)
     reduction = one("red.cta.add.s32 [x],1")
-    assert isinstance(reduction, Reduce)
+    assert isinstance(reduction, isa.Reduce)
     assert (reduction.access.order, reduction.access.scope) == (Order.RELAXED, Scope.CTA)
 
 
 def test_volatile_reaches_the_system() -> None:
     load = one("ld.volatile r0,[x]")
-    assert isinstance(load, Load)
+    assert isinstance(load, isa.Load)
     assert load.access.effective_scope is Scope.SYS and load.access.strong
     weak = one("ld.cg r0,[x]")
-    assert isinstance(weak, Load)
+    assert isinstance(weak, isa.Load)
     assert weak.access.effective_scope is None and not weak.access.strong
 
 
@@ -171,9 +156,9 @@ def test_dat3m() -> None:
         "LC00:",
         "ld.s32 r4,[r2]",
     ]
-    assert test.threads[0][4] == Barrier(BarrierMode.SYNC, Register("r1"), Immediate(2), instance=1)
-    assert isinstance(test.threads[0][5], ProxyFence)
-    assert test.threads[1][1] == Fence(FenceKind.SC, Scope.SYS)
+    assert test.threads[0][4] == isa.Barrier(isa.BarrierMode.SYNC, isa.Register("r1"), isa.Immediate(2), instance=1)
+    assert isinstance(test.threads[0][5], isa.ProxyFence)
+    assert test.threads[1][1] == isa.Fence(isa.FenceKind.SC, Scope.SYS)
     assert test.initial_value("y") == AddressOf("x")
     assert test.memory_map.location_of("t") == "x"
     assert test.condition.quantifier is Quantifier.NOT_EXISTS
@@ -274,9 +259,9 @@ def in_python(expression: Expression) -> str:
 
 
 def test_addresses_in_conditions() -> None:
-    here = Compare(Comparison.EQ, FinalRegister(0, "r1"), AddressOf("x"))
+    here = Compare(isa.Comparison.EQ, FinalRegister(0, "r1"), AddressOf("x"))
     assert holds(here, lambda _: AddressOf("x")) and not holds(here, lambda _: AddressOf("y"))
-    assert not holds(replace(here, comparison=Comparison.LT), lambda _: 1)
+    assert not holds(replace(here, comparison=isa.Comparison.LT), lambda _: 1)
 
 
 def sb() -> Test:
@@ -294,8 +279,8 @@ def sb() -> Test:
         ({"registers": sb().registers * 2}, "declared twice"),
         ({"memory_map": replace(sb().memory_map, variables=())}, "has no space"),
         ({"locations": (FinalVariable("nowhere"),)}, "the locations names nowhere"),
-        ({"filter": And((Compare(Comparison.EQ, FinalVariable("x"), Constant(1)),))}, "join two parts"),
-        ({"threads": (sb().threads[0], (Store(Variable("x"), Immediate(1 << 40)),))}, "does not fit"),
+        ({"filter": And((Compare(isa.Comparison.EQ, FinalVariable("x"), Constant(1)),))}, "join two parts"),
+        ({"threads": (sb().threads[0], (isa.Store(isa.Variable("x"), isa.Immediate(1 << 40)),))}, "does not fit"),
     ],
 )
 def test_a_test_built_by_hand_is_checked(change: dict[str, object], message: str) -> None:

@@ -13,19 +13,8 @@ from pathlib import Path
 import pytest
 
 from gpudiy.errors import InputError
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Guard,
-    Immediate,
-    Load,
-    Register,
-    SetPredicate,
-    Variable,
-)
 from gpudiy.ptx import KernelParameter, OpaqueInstruction, PtxAddress, PtxKernel, PtxSpace, PtxVariable, read_module
 
 DATA = Path(__file__).parent.parent / "data" / "ptx"
@@ -91,44 +80,50 @@ def test_declarations() -> None:
 def test_instructions_of_litmus() -> None:
     instructions = {statement.text: statement for statement in kernels("branch-table")["jump"].body}
     load = instructions["ld.global.f32 %f1, [%rd1+-4]"]
-    assert load.instruction == Load(Register("%f1"), Register("%rd1"), Access(ScalarType.B32, space=Space.GLOBAL))
-    assert load.addresses == (PtxAddress(Register("%rd1"), -4),)
+    assert load.instruction == isa.Load(
+        isa.Register("%f1"), isa.Register("%rd1"), Access(ScalarType.B32, space=Space.GLOBAL)
+    )
+    assert load.addresses == (PtxAddress(isa.Register("%rd1"), -4),)
     atomic = instructions["atom.acq_rel.sys.global.add.u32 %r1, [%rd1+8], 1"]
     access = Access(ScalarType.U32, Order.ACQ_REL, Scope.SYS, Space.GLOBAL)
-    assert atomic.instruction == Atomic(AtomicOperation.ADD, Register("%r1"), Register("%rd1"), (Immediate(1),), access)
-    address = Alu(AluOperation.MOV, ScalarType.U64, Register("%rd3"), (Variable("buffer"),))
+    assert atomic.instruction == isa.Atomic(
+        isa.AtomicOperation.ADD, isa.Register("%r1"), isa.Register("%rd1"), (isa.Immediate(1),), access
+    )
+    address = isa.Alu(isa.AluOperation.MOV, ScalarType.U64, isa.Register("%rd3"), (isa.Variable("buffer"),))
     assert instructions["mov.u64 %rd3, buffer"].instruction == address
     comparison = instructions["setp.hi.u32 %p1, %r1, 0x10"].instruction
-    assert isinstance(comparison, SetPredicate) and comparison.sources[1] == Immediate(16)
+    assert isinstance(comparison, isa.SetPredicate) and comparison.sources[1] == isa.Immediate(16)
 
 
 def test_opaque_instructions_show_what_they_write_and_read() -> None:
     instructions = {statement.text: statement for statement in kernels("branch-table")["jump"].body}
     vector = instructions["ld.global.v4.f32 {%f1, _, %f2, %f3}, [%rd1]"]
     assert isinstance(vector.instruction, OpaqueInstruction)
-    assert vector.instruction.destinations == (Register("%f1"), Register("%f2"), Register("%f3"))
+    assert vector.instruction.destinations == (isa.Register("%f1"), isa.Register("%f2"), isa.Register("%f3"))
     assert (vector.space, vector.access_bytes) == (PtxSpace.GLOBAL, 16)
     jump = instructions["@!%p1 brx.idx %r1, targets"].instruction
-    assert isinstance(jump, OpaqueInstruction) and jump.guard == Guard(Register("%p1"), negated=True)
+    assert isinstance(jump, OpaqueInstruction) and jump.guard == isa.Guard(isa.Register("%p1"), negated=True)
     call = instructions["call (%r4), twice, (%r1)"].instruction
     assert isinstance(call, OpaqueInstruction)
-    assert (call.destinations, call.sources) == ((Register("%r4"),), (Variable("twice"), Register("%r1")))
+    assert (call.destinations, call.sources) == ((isa.Register("%r4"),), (isa.Variable("twice"), isa.Register("%r1")))
     shuffle = instructions["shfl.sync.down.b32 %r1|%p1, %r2, 1, 31, -1"].instruction
-    assert isinstance(shuffle, OpaqueInstruction) and shuffle.destinations == (Register("%r1"), Register("%p1"))
+    assert isinstance(shuffle, OpaqueInstruction) and shuffle.destinations == (isa.Register("%r1"), isa.Register("%p1"))
     copy = instructions["cp.async.ca.shared.global [%r1], [%rd1], 16"]
-    assert copy.addresses == (PtxAddress(Register("%r1")), PtxAddress(Register("%rd1")))
+    assert copy.addresses == (PtxAddress(isa.Register("%r1")), PtxAddress(isa.Register("%rd1")))
 
 
 def test_names_of_inner_blocks_are_kept_apart() -> None:
     kernel = kernels("inline-assembly")["assembly"]
-    taken = [s.instruction.destination.name for s in kernel.body if isinstance(s.instruction, Atomic)]
+    taken = [s.instruction.destination.name for s in kernel.body if isinstance(s.instruction, isa.Atomic)]
     assert taken == ["t", "t%1"]
     assert {"retry", "retry%1"} <= kernel.labels.keys()
     assert kernel.register_type("p%1") == "pred"
 
 
 def test_inlined_code_has_the_place_of_its_call() -> None:
-    sources = [s.place.source for s in kernels("inline-assembly")["assembly"].body if isinstance(s.instruction, Atomic)]
+    sources = [
+        s.place.source for s in kernels("inline-assembly")["assembly"].body if isinstance(s.instruction, isa.Atomic)
+    ]
     assert all(source is not None and source.inlined_at is not None for source in sources)
     assert [source.inlined_at.line for source in sources if source and source.inlined_at] == [9, 10]
 

@@ -5,28 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Order, Scope
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Fence,
-    FenceKind,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    access_of,
-    scope_of,
-)
+from gpudiy.litmus.instruction import access_of, scope_of
 
-RELEASING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.RELEASE)
-ACQUIRING = (FenceKind.MEMBAR, FenceKind.SC, FenceKind.ACQ_REL, FenceKind.ACQUIRE)
+RELEASING = (isa.FenceKind.MEMBAR, isa.FenceKind.SC, isa.FenceKind.ACQ_REL, isa.FenceKind.RELEASE)
+ACQUIRING = (isa.FenceKind.MEMBAR, isa.FenceKind.SC, isa.FenceKind.ACQ_REL, isa.FenceKind.ACQUIRE)
 
 
 class SimulatedEventKind(Enum):
@@ -39,20 +23,20 @@ class SimulatedEventKind(Enum):
     BARRIER = "barrier"
 
 
-def event_kind(instruction: Instruction) -> SimulatedEventKind | None:
+def event_kind(instruction: isa.Instruction) -> SimulatedEventKind | None:
     """The kind of event an instruction makes; None if it makes none."""
     match instruction:
-        case Load():
+        case isa.Load():
             return SimulatedEventKind.READ
-        case Store():
+        case isa.Store():
             return SimulatedEventKind.WRITE
-        case Atomic() | Reduce():
+        case isa.Atomic() | isa.Reduce():
             return SimulatedEventKind.ATOMIC
-        case Fence():
+        case isa.Fence():
             return SimulatedEventKind.FENCE
-        case Barrier():
+        case isa.Barrier():
             return SimulatedEventKind.BARRIER
-        case ProxyFence() | Alu() | SetPredicate() | Branch() | Label():
+        case isa.ProxyFence() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
             return None
 
 
@@ -64,7 +48,7 @@ class SimulatedEvent:
     thread: int
     step: int
     kind: SimulatedEventKind
-    instruction: Instruction
+    instruction: isa.Instruction
     locations: frozenset[int] = frozenset()
     dependencies: frozenset[int] = frozenset()
     meeting: tuple[int, int, int] = (
@@ -101,28 +85,31 @@ class SimulatedEvent:
     @property
     def strong_read(self) -> bool:
         """A read that can begin an acquire pattern; the thread does not get what a `red` reads."""
-        return self.reads and self.strong and not isinstance(self.instruction, Reduce)
+        return self.reads and self.strong and not isinstance(self.instruction, isa.Reduce)
 
     @property
     def acquires(self) -> bool:
-        if isinstance(self.instruction, Fence):
+        if isinstance(self.instruction, isa.Fence):
             return self.instruction.kind in ACQUIRING
         return self.strong_read and self.order in (Order.ACQUIRE, Order.ACQ_REL)
 
     @property
     def releases(self) -> bool:
-        if isinstance(self.instruction, Fence):
+        if isinstance(self.instruction, isa.Fence):
             return self.instruction.kind in RELEASING
         return self.writes and self.order in (Order.RELEASE, Order.ACQ_REL)
 
     @property
     def sequential(self) -> bool:
         """fence.sc, and membar, which is the same on the chips that have it."""
-        return isinstance(self.instruction, Fence) and self.instruction.kind in (FenceKind.SC, FenceKind.MEMBAR)
+        return isinstance(self.instruction, isa.Fence) and self.instruction.kind in (
+            isa.FenceKind.SC,
+            isa.FenceKind.MEMBAR,
+        )
 
     @property
     def waits(self) -> bool:
-        return isinstance(self.instruction, Barrier) and self.instruction.mode is BarrierMode.SYNC
+        return isinstance(self.instruction, isa.Barrier) and self.instruction.mode is isa.BarrierMode.SYNC
 
     def may_meet(self, other: SimulatedEvent) -> bool:
         """Whether both may access the same location."""

@@ -16,25 +16,10 @@ from gpudiy.devices.simulation.moment import (
 from gpudiy.devices.simulation.profile import MemoryFamily, Profile
 from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus import Test
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.barrier_count import count_threads
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    FenceKind,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    guard_of,
-)
+from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.instruction_text import instruction_text
 
 MOST_EVENTS = 200
@@ -62,16 +47,16 @@ def _obstacles(test: Test, profile: Profile) -> Iterator[str]:
     yield from _waiting(program)
 
 
-def _unknown(instruction: Instruction, profile: Profile) -> str | None:
+def _unknown(instruction: isa.Instruction, profile: Profile) -> str | None:
     match instruction:
-        case ProxyFence():
+        case isa.ProxyFence():
             return "the simulated machine has the generic proxy only"
-        case Load() | Store() | Atomic() | Reduce():
+        case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
             return _unknown_access(instruction.access, profile)
-        case Fence(kind=kind):
+        case isa.Fence(kind=kind):
             old = profile.family is MemoryFamily.SINGLE_MEMORY
-            return f"{profile.chip} has no fence but membar" if old and kind is not FenceKind.MEMBAR else None
-        case Barrier() | Alu() | SetPredicate() | Branch() | Label():
+            return f"{profile.chip} has no fence but membar" if old and kind is not isa.FenceKind.MEMBAR else None
+        case isa.Barrier() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
             return None
 
 
@@ -87,17 +72,19 @@ def _unknown_access(access: Access, profile: Profile) -> str | None:
     return f"{profile.chip} has no clusters" if access.scope is Scope.CLUSTER else None
 
 
-def _barriers(number: int, thread: tuple[Instruction, ...]) -> Iterator[str]:
+def _barriers(number: int, thread: tuple[isa.Instruction, ...]) -> Iterator[str]:
     """A thread must reach its barriers in every run."""
-    barriers = [instruction for instruction in thread if isinstance(instruction, Barrier)]
+    barriers = [instruction for instruction in thread if isinstance(instruction, isa.Barrier)]
     if not barriers:
         return
-    if any(isinstance(instruction, Branch) for instruction in thread):
+    if any(isinstance(instruction, isa.Branch) for instruction in thread):
         yield f"P{number} has barriers and branches: whether it comes to a barrier must be known before"
     for barrier in barriers:
         if guard_of(barrier) is not None:
             yield f"P{number} has a barrier behind a guard: whether it comes to a barrier must be known before"
-        if not isinstance(barrier.identifier, Immediate) or not isinstance(barrier.count, (Immediate, type(None))):
+        if not isinstance(barrier.identifier, isa.Immediate) or not isinstance(
+            barrier.count, (isa.Immediate, type(None))
+        ):
             yield f"P{number} takes the number of a barrier from a register"
 
 
@@ -109,9 +96,11 @@ def _waiting(program: SimulatedProgram) -> Iterator[str]:
             table.order(issue, table.add(MomentStage.ARRIVE, event))
     order_barriers(table)
     for barrier in program.events:
-        if barrier.waits and isinstance(barrier.instruction, Barrier):
+        if barrier.waits and isinstance(barrier.instruction, isa.Barrier):
             count = barrier.instruction.count
-            if isinstance(count, Immediate) and count_threads(count.value) - 1 > len(barriers_met_by(program, barrier)):
+            if isinstance(count, isa.Immediate) and count_threads(count.value) - 1 > len(
+                barriers_met_by(program, barrier)
+            ):
                 yield f"P{barrier.thread} waits at a barrier for {count.value} threads that never come together"
     try:
         table.sort()

@@ -7,19 +7,9 @@ from dataclasses import dataclass
 
 from gpudiy.devices.simulation.event import SimulatedEvent
 from gpudiy.devices.simulation.program import SimulatedProgram
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.arithmetic import compare_values, compute_value, wrap_value
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Branch,
-    Immediate,
-    Load,
-    Operand,
-    Register,
-    SetPredicate,
-    destination_of,
-    guard_of,
-)
+from gpudiy.litmus.instruction import destination_of, guard_of
 
 Held = dict[str, int | None]  # None: not known yet, it depends on a read that has not returned
 
@@ -53,7 +43,7 @@ def run_to(program: SimulatedProgram, thread: int, goal: int, values: Mapping[in
             predicate = held[guard.predicate.name]
             runs = None if predicate is None else bool(predicate) != guard.negated
         index += 1
-        if isinstance(instruction, Branch):
+        if isinstance(instruction, isa.Branch):
             if runs is None:
                 raise NotKnownYet
             if runs:
@@ -66,12 +56,12 @@ def run_to(program: SimulatedProgram, thread: int, goal: int, values: Mapping[in
             continue
         if runs is None:
             held[destination.name] = None
-        elif isinstance(instruction, (Load, Atomic)):
+        elif isinstance(instruction, (isa.Load, isa.Atomic)):
             event = program.by_step[thread, index - 1]
             value = values.get(event.number)
             held[destination.name] = None if value is None else wrap_value(value, instruction.access.type)
         else:
-            assert isinstance(instruction, (Alu, SetPredicate))
+            assert isinstance(instruction, (isa.Alu, isa.SetPredicate))
             held[destination.name] = _calculate(program, held, instruction)
     return Reached(held, index == goal)
 
@@ -87,20 +77,20 @@ def runs_here(event: SimulatedEvent, registers: Held) -> bool:
     return bool(predicate) != guard.negated
 
 
-def operand_value(program: SimulatedProgram, registers: Held, operand: Operand) -> int | None:
+def operand_value(program: SimulatedProgram, registers: Held, operand: isa.Operand) -> int | None:
     """The value of an operand; None if it is not known yet."""
-    if isinstance(operand, Immediate):
+    if isinstance(operand, isa.Immediate):
         return operand.value
-    return registers[operand.name] if isinstance(operand, Register) else program.address(operand.name)
+    return registers[operand.name] if isinstance(operand, isa.Register) else program.address(operand.name)
 
 
-def _calculate(program: SimulatedProgram, registers: Held, instruction: Alu | SetPredicate) -> int | None:
+def _calculate(program: SimulatedProgram, registers: Held, instruction: isa.Alu | isa.SetPredicate) -> int | None:
     numbers: list[int] = []
     for source in instruction.sources:
         value = operand_value(program, registers, source)
         if value is None:
             return None
         numbers.append(value)
-    if isinstance(instruction, SetPredicate):
+    if isinstance(instruction, isa.SetPredicate):
         return int(compare_values(instruction.comparison, numbers[0], numbers[1], instruction.type))
     return compute_value(instruction, numbers)

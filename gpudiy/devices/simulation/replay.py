@@ -9,20 +9,10 @@ from dataclasses import dataclass
 from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
 from gpudiy.devices.simulation.moment import Moment, MomentStage, Timetable
 from gpudiy.devices.simulation.registers import NotKnownYet, Reached, operand_value, run_to, runs_here
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.arithmetic import CannotCompute, modify_value, wrap_value
 from gpudiy.litmus.condition import FinalRegister, Observable, Value
-from gpudiy.litmus.instruction import (
-    Atomic,
-    Branch,
-    Load,
-    MemoryInstruction,
-    Reduce,
-    Store,
-    address_of,
-    destination_of,
-    guard_of,
-    operands_of,
-)
+from gpudiy.litmus.instruction import address_of, destination_of, guard_of, operands_of
 from gpudiy.litmus.outcome import Outcome
 
 
@@ -46,7 +36,7 @@ class Replay(ABC):
         branching = {
             number
             for number, thread in enumerate(self.program.test.threads)
-            if any(isinstance(instruction, Branch) for instruction in thread)
+            if any(isinstance(instruction, isa.Branch) for instruction in thread)
         }
         self.followed = sorted(watched | branching)
         self.direct = self._find_direct_reads() if not branching else None
@@ -89,7 +79,7 @@ class Replay(ABC):
                 if destination is None or destination.name != term.name or step.instruction is None:
                     continue
                 found.pop(term, None)
-                if isinstance(step.instruction, (Load, Atomic)) and guard_of(step.instruction) is None:
+                if isinstance(step.instruction, (isa.Load, isa.Atomic)) and guard_of(step.instruction) is None:
                     found[term] = self.program.by_step[term.thread, index].number
             if term not in found:
                 return None
@@ -128,9 +118,9 @@ class Replay(ABC):
     def _compute_written(self, event: SimulatedEvent, request: Request, old: int) -> int | None:
         """What a store or an atomic writes; None if it writes nothing."""
         instruction = event.instruction
-        if isinstance(instruction, Store):
+        if isinstance(instruction, isa.Store):
             return wrap_value(request.operands[0], instruction.access.type)
-        assert isinstance(instruction, (Atomic, Reduce))
+        assert isinstance(instruction, (isa.Atomic, isa.Reduce))
         return modify_value(instruction.operation, old, list(request.operands), instruction.access.type)
 
     def _request(self, event: SimulatedEvent) -> Request | None:
@@ -145,7 +135,7 @@ class Replay(ABC):
         if not (reached.there and runs_here(event, reached.registers)):
             return None
         instruction = event.instruction
-        if not isinstance(instruction, MemoryInstruction):
+        if not isinstance(instruction, isa.MemoryInstruction):
             return Request(-1, ())
         address = operand_value(self.program, reached.registers, address_of(instruction) or instruction.address)
         operands = [operand_value(self.program, reached.registers, operand) for operand in operands_of(instruction)]

@@ -6,23 +6,9 @@ import re
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.dependencies import thread_dependencies
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-)  # fmt: skip
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.litmus.traits import opcode_of, traits_of
 
@@ -64,11 +50,11 @@ def between_of_name(name: str) -> Between | None:
     return Between(found[1] + (f", {place[0][1:]}" if place else ""), tuple(words))
 
 
-def _accesses(thread: Thread) -> list[MemoryInstruction]:
-    return [instruction for instruction in thread if isinstance(instruction, MemoryInstruction)]
+def _accesses(thread: Thread) -> list[isa.MemoryInstruction]:
+    return [instruction for instruction in thread if isinstance(instruction, isa.MemoryInstruction)]
 
 
-def _base(test: Test, threads: list[list[MemoryInstruction]]) -> str:
+def _base(test: Test, threads: list[list[isa.MemoryInstruction]]) -> str:
     """The classic name for the directions of the threads, as the tests of a family are named."""
     from gpudiy.diy.naming import base_name
 
@@ -77,12 +63,12 @@ def _base(test: Test, threads: list[list[MemoryInstruction]]) -> str:
     return base_name([shape for shape in shapes if shape], several)
 
 
-def _direction(accesses: list[MemoryInstruction]) -> str:
+def _direction(accesses: list[isa.MemoryInstruction]) -> str:
     ends = accesses[:1] + accesses[-1:] if len(accesses) > 1 else accesses
     return "".join(traits_of(access).direction for access in ends)
 
 
-def _kind(access: MemoryInstruction) -> str:
+def _kind(access: isa.MemoryInstruction) -> str:
     return re.sub(r"\.[subf]\d+$", "", opcode_of(access))
 
 
@@ -100,7 +86,7 @@ def _placement(test: Test) -> str:
 
 def _word(thread: Thread) -> str:
     """The words of each gap between two accesses, joined; `po` where there is nothing."""
-    places = [index for index, instruction in enumerate(thread) if isinstance(instruction, MemoryInstruction)]
+    places = [index for index, instruction in enumerate(thread) if isinstance(instruction, isa.MemoryInstruction)]
     return "-".join(_gap(thread, first, last) for first, last in pairwise(places))
 
 
@@ -109,13 +95,22 @@ def _gap(thread: Thread, first: int, last: int) -> str:
     return _dependency(thread, first, last) + "-".join(fences) or PLAIN  # `ctrlmembar.gl`, as tests are named
 
 
-def _fence(instruction: Instruction) -> str:
+def _fence(instruction: isa.Instruction) -> str:
     match instruction:
-        case Fence() | ProxyFence():
+        case isa.Fence() | isa.ProxyFence():
             return opcode_of(instruction)
-        case Barrier():
+        case isa.Barrier():
             return "bar"
-        case Load() | Store() | Atomic() | Reduce() | Alu() | SetPredicate() | Branch() | Label():
+        case (
+            isa.Load()
+            | isa.Store()
+            | isa.Atomic()
+            | isa.Reduce()
+            | isa.Alu()
+            | isa.SetPredicate()
+            | isa.Branch()
+            | isa.Label()
+        ):
             return ""
 
 
