@@ -162,11 +162,13 @@ class Exploration:
             outcome = question.outcome(self._final_state(prepared, question, state, chosen))
             yield Execution(self.model, outcome, prepared.skeleton, chosen)
             return
-        found: Execution | None = None
+        found = Execution(self.model, question.outcome(state), prepared.skeleton, chosen)
+        if not classes:  # such a state is found once only
+            seen.add(found.outcome)
+            yield found
+            return
         for parts, renamed in renamed_states(classes, state):
             outcome = question.outcome(renamed)
-            if found is None:
-                found = Execution(self.model, outcome, prepared.skeleton, chosen)
             if outcome in seen:
                 continue
             seen.add(outcome)

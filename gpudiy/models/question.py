@@ -67,16 +67,21 @@ class StateQuestion:
         self, registers: FinalState, writes: dict[str, dict[int, Value]]
     ) -> Iterator[tuple[FinalState, list[int]]]:
         """Final states of the locations that matter, each with the last writes; `writes` has the values written."""
-        choices = [list(writes[location].items()) for location in self.locations]
+        choices = [self._show_writes(location, writes[location]) for location in self.locations]
         for chosen in product(*choices):
             state = dict(registers)
-            for (location, terms), (_, value) in zip(self.locations.items(), chosen, strict=True):
-                state |= dict.fromkeys(terms, shown_memory(self.test, location, value))
-            if all(holds(part, state.__getitem__) for part in self.memory_parts):
+            for _, shown in chosen:
+                state |= shown
+            if not self.memory_parts or all(holds(part, state.__getitem__) for part in self.memory_parts):
                 yield state, [write for write, _ in chosen]
 
+    def _show_writes(self, location: str, writes: dict[int, Value]) -> list[tuple[int, FinalState]]:
+        """What the variables of a location show after each write to it."""
+        terms: list[Observable] = [*self.locations[location]]
+        return [(write, dict.fromkeys(terms, shown_memory(self.test, location, v))) for write, v in writes.items()]
+
     def outcome(self, state: FinalState) -> Outcome:
-        return tuple(state[term] for term in self.observed)
+        return tuple(map(state.__getitem__, self.observed))
 
 
 def conjuncts(expression: Expression | None) -> list[Expression]:

@@ -20,11 +20,14 @@ from gpudiy.models.possible import Domain
 from gpudiy.models.problems import Undecidable
 from gpudiy.models.question import StateQuestion
 
-OPEN = 4  # ways to go on, from which on it pays to look at the checks before all is chosen
+OPEN = 16  # ways to go on, from which on it pays to look at the checks before all is chosen
 FAR_OPEN = 16  # ways to read, from which on it pays to find out what a read says about coherence
 UNORDERED = 3  # pairs of writes, from which on it pays to look at the checks before all are ordered
 
 Found = tuple[FinalState, Chosen]
+Pending = list[
+    tuple[FinalState, list[int], Outcome | None]
+]  # states to find, last writes, outcome if all are asked for
 
 
 class Expensive(Exception):
@@ -81,6 +84,9 @@ class Search:
         self.ways = [1] * (len(self.order) + 1)  # in which the reads from each place on can be chosen
         for index in range(len(self.order) - 1, -1, -1):
             self.ways[index] = self.ways[index + 1] * len(sources[self.order[index]])
+        inputs = model.inputs
+        self.choices = [inputs[name] for name in ("rf", "syncbar", "co") if name in inputs]
+        self.choices += [slot for slot, _ in prepared.orders]
         self.orderings = 1 << min(10, len(prepared.co_pairs))
         self.pairs_of: dict[int, list[tuple[int, int]]] = {}
         for pair in prepared.co_pairs:
@@ -98,24 +104,27 @@ class Search:
         """One execution for each final state that was not seen; with a target only one."""
         for _ in self._choose_sources(0, self.relevant):
             registers: FinalState = {term: placed.evaluate(self.values) for term, placed in self.finals.items()}
-            pending = [(state, last) for state, last in self._states(registers) if not self._is_seen(state)]
-            if pending:
+            pending = self._list_pending(registers)
+            if pending and self.relevant == len(self.order):
+                yield from self._choose_orders(pending)
+            elif pending:
                 with closing(self._choose_sources(self.relevant, len(self.order))) as others:
                     for _ in others:
                         yield from self._choose_orders(pending)
                         if not pending:
                             break
 
-    def _is_seen(self, state: FinalState) -> bool:
-        return self.question.target is None and self.question.outcome(state) in self.seen
-
-    def _states(self, registers: FinalState) -> Iterator[tuple[FinalState, list[int]]]:
-        """The final states there may be, with the last writes of the locations that matter."""
+    def _list_pending(self, registers: FinalState) -> Pending:
+        """The final states there may be that were not seen, with the last writes of the locations that matter."""
         written: dict[str, dict[int, Value]] = {}
         for location in self.question.locations:
             initial, *others = self.combination.writes[location]
             written[location] = {write: self.values[write] for write in others or [initial]}  # type: ignore[misc]
-        return self.question.states(registers, written)
+        states = self.question.states(registers, written)
+        if self.question.target is not None:
+            return [(state, last, None) for state, last in states]
+        named = [(state, last, self.question.outcome(state)) for state, last in states]
+        return [item for item in named if item[2] not in self.seen]
 
     def _count_check(self) -> None:
         self.checks += 1
@@ -261,7 +270,7 @@ class Search:
 
     # orders and coherence
 
-    def _choose_orders(self, pending: list[tuple[FinalState, list[int]]]) -> Iterator[Found]:
+    def _choose_orders(self, pending: Pending) -> Iterator[Found]:
         """Executions with this reads-from, at most one for each pending state; what is found is taken off."""
         stages = self.plan.stages
         for chosen in product(*self.prepared.releases):
@@ -294,10 +303,10 @@ class Search:
             following[slot] = order
             yield from self._orient(following, number + 1)
 
-    def _find_coherence(self, slots: Slots, co: int, pending: list[tuple[FinalState, list[int]]]) -> Iterator[Found]:
+    def _find_coherence(self, slots: Slots, co: int, pending: Pending) -> Iterator[Found]:
         for item in list(pending):
-            state, last = item
-            if self._is_seen(state):
+            state, last, outcome = item
+            if outcome in self.seen:
                 pending.remove(item)
                 continue
             after = sum(self.algebra.row << (write * self.algebra.size) for write in last)
@@ -359,11 +368,8 @@ class Search:
 
     def _list_choices(self, found: tuple[Slots, int]) -> Chosen:
         slots, co = found
-        inputs = self.model.inputs
-        chosen = [inputs[name] for name in ("rf", "syncbar", "co") if name in inputs]
-        chosen += [slot for slot, _ in self.prepared.orders]
-        values = tuple(0 if value is None else value for value in self.values)
-        return Chosen(values, {slot: slots[slot] for slot in chosen}, self.rf, co)
+        values = tuple([0 if value is None else value for value in self.values])
+        return Chosen(values, {slot: slots[slot] for slot in self.choices}, self.rf, co)
 
 
 def relevant_reads(prepared: Prepared, question: StateQuestion, finals: dict[FinalRegister, Placed]) -> set[int]:

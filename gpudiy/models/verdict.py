@@ -11,7 +11,7 @@ from gpudiy.litmus.condition import Expression, Not, Quantifier, holds
 from gpudiy.litmus.control_flow import may_end
 from gpudiy.litmus.instruction import Barrier
 from gpudiy.litmus.memory_types import with_shown_constants
-from gpudiy.litmus.outcome import Outcome, final_state
+from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.test import Test
 from gpudiy.models.execution import Execution
 from gpudiy.models.exploration import Engine, Exploration
@@ -181,8 +181,9 @@ def _decide_with_outcomes(exploration: Exploration, engine: Engine) -> Verdict:
     found = {execution.outcome: execution for execution in exploration.executions(None, engine)}
     found = dict(sorted(found.items(), key=lambda item: [str(value).rjust(20) for value in item[0]]))
     target = target_of(test)
-    asked = (execution for outcome, execution in found.items() if holds(target, final_state(test, outcome).__getitem__))
-    shown = next(asked, None)
+    observed = test.observed
+    states = ((dict(zip(observed, outcome, strict=True)), execution) for outcome, execution in found.items())
+    shown = next((execution for state, execution in states if holds(target, state.__getitem__)), None)
     if not found and not _has_run_that_ends(exploration, engine):
         return Verdict(test, exploration.model, Answer.NO_RUN, reason=NO_RUN_REASON, outcomes=found)
     answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
