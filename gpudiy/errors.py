@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
 
 SHORT = 3  # letters: words up to this length look alike too easily
 LONGEST_NAME, MOST_NAMES = 100, 1000  # what is compared to find a near name
@@ -13,7 +12,7 @@ SHOWN_WIDTH = 120  # of a source line in a message; a longer line is shown aroun
 class GpudiyError(Exception):
     """An error that gpudiy reports to its user."""
 
-    exit_code: ClassVar[int] = 3
+    exit_code: int = 3
 
     def report(self, command: str) -> str:
         """The lines that `command` prints on standard error."""

@@ -7,8 +7,9 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.argument_types import positive
-from gpudiy.cli.progress import progress
+from gpudiy.cli.argument_types import positive, seconds
+from gpudiy.cli.progress import progress, say
+from gpudiy.errors import format_count
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ examples:
   gpudiy model diff sc tso
   gpudiy model diff ptx-6.0 my-model.cat --most 10 -o differences
 
-exit code: 0 no difference found, 1 the models differ, 2 bad input"""
+exit code: 0 no difference found, 1 the models differ, 2 bad input, 3 no difference found, but not all tests decided"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -45,32 +46,40 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="write the tests and pictures of their executions into DIR"
     )
+    parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="give up on a test after so long")
     parser.add_argument("--json", action="store_true", help="a JSON line for each difference")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
 
 
 def run(arguments: Namespace) -> int:
     from gpudiy.models.library import load_model
-    from gpudiy.models.verdict import decide
+    from gpudiy.models.verdict import Answer, decide
 
     if arguments.output is not None:
         expect_writable(arguments.output, folder=True)
     models = [load_model(name) for name in (arguments.one, arguments.other)]
     tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
-    found = 0
+    found = late = 0
     for test in progress(tests, "tests compared", arguments.quiet):
-        first, second = sorted((decide(test, model) for model in models), key=lambda verdict: not verdict.allowed)
+        verdicts = [decide(test, model, limit=arguments.limit) for model in models]
+        late += any(verdict.answer is Answer.OUT_OF_TIME for verdict in verdicts)
+        first, second = sorted(verdicts, key=lambda verdict: not verdict.allowed)
         if first.allowed and second.forbidden:
             found += 1
-            (_print_json if arguments.json else _show)(test, first, second)
+            if arguments.json:
+                _print_json(test, first, second)
+            else:
+                _show(test, first, second, arguments.limit)
             if arguments.output is not None:
                 _write(test, (first, second), Path(arguments.output))
             if found >= arguments.most:
                 break
+    if late:
+        say(f"{format_count(late, 'test')} passed over: not decided in {arguments.limit:g} s")
     if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
         print(f"no test of these families with at most {arguments.edges} edges tells {names}")
-    return 1 if found else 0
+    return 1 if found else 3 if late else 0
 
 
 def _tests(families: list[str], most: int) -> Iterator[Test]:
@@ -108,13 +117,12 @@ def _print_json(test: Test, first: Verdict, second: Verdict) -> None:
     print(json.dumps({"test": test.name, **names, "text": print_test(test)}), flush=True)
 
 
-def _show(test: Test, first: Verdict, second: Verdict) -> None:
-    from gpudiy.models.explanation import explain
-    from gpudiy.models.report import explanation_text
+def _show(test: Test, first: Verdict, second: Verdict, limit: float | None) -> None:
+    from gpudiy.models.report import explanation_within
 
     print(f"{test.name}: allowed by {first.model.name}, forbidden by {second.model.name}")
     for verdict in (first, second):
-        print("\n".join(f"  {line}" for line in explanation_text(explain(verdict)).splitlines()))
+        print("\n".join(f"  {line}" for line in explanation_within(verdict, limit).splitlines()))
     print()
 
 

@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from gpudiy.cli.argument_types import positive
+from gpudiy.cli.argument_types import positive, seconds
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -20,15 +20,19 @@ examples:
   gpudiy model minimal mp.litmus --models ptx-6.0
   gpudiy model minimal mp.litmus --models ptx-6.0 --print
 
-exit code: 0 done, 1 nothing forbids the outcome, 2 bad input"""
+exit code: 0 done, 1 nothing forbids the outcome, 2 bad input, 3 undecided"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="tests: a file, a directory, @LIST or -; then a model")
     parser.add_argument("--models", "-m", metavar="M", default="ptx-6.0", help="the model (default: %(default)s)")
     parser.add_argument(
-        "--unroll", type=positive, default=2, metavar="N", help="times a loop may go round (default: 2)"
+        "--unroll",
+        type=positive,
+        metavar="N",
+        help="times a loop may go round (default: as often as there is time for)",
     )
+    parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="give up on a test after so long")
     parser.add_argument("--most", type=positive, default=3, metavar="N", help="answers to show for a test (default: 3)")
     parser.add_argument("--print", action="store_true", dest="print_test", help="print the repaired test, canonically")
     parser.add_argument("--json", action="store_true", help="a JSON line for each test")
@@ -47,7 +51,7 @@ def run(arguments: Namespace) -> int:
     model = load_model(name)
     for source in find_sources(paths):
         for test in load_tests(source):
-            repairs = minimal_repairs(test, model, unroll=arguments.unroll)
+            repairs = minimal_repairs(test, model, unroll=arguments.unroll, limit=arguments.limit)
             code = code if repairs else 1
             if arguments.json:
                 _print_json(test, model.name, repairs[: arguments.most])

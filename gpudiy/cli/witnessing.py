@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import time
+
 from gpudiy.cli.progress import say
 from gpudiy.errors import InputError
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.execution_picture import picture_of_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
-from gpudiy.models.verdict import decide
+from gpudiy.models.problems import OutOfTime
+from gpudiy.models.verdict import Undecided, decide
 from gpudiy.pictures.picture import Picture
 from gpudiy.pictures.writing import write_picture
 
 
-def draw_execution(sources: list[str], models: list[str], file: str, unroll: int) -> int:
+def draw_execution(sources: list[str], models: list[str], file: str, unroll: int | None, limit: float | None) -> int:
     """Draw the execution that decides one test under one model; return the exit code."""
     tests = [test for source in sources for test in load_tests(source)]
     if len(tests) != 1 or len(models) != 1:
         raise InputError(f"--witness draws one test under one model, not {len(tests)} tests under {len(models)} models")
-    verdict = decide(tests[0], load_model(models[0]), unroll=unroll)
+    verdict = decide(tests[0], load_model(models[0]), unroll=unroll, limit=limit)
     if verdict.undecided:
-        raise InputError(verdict.reason, path=sources[0])
-    explanation = explain(verdict, unroll)
+        raise Undecided(verdict)
+    try:
+        explanation = explain(verdict, None if limit is None else time.monotonic() + limit)
+    except OutOfTime:
+        say(f"{verdict.test.name} is {verdict.answer} by {models[0]}, but not explained in {limit:g} s")
+        return 3
     if explanation.execution is None:
         say(f"{verdict.test.name} is forbidden by {models[0]}: no run ends like this, so there is nothing to draw")
         return 1

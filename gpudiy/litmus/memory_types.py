@@ -49,12 +49,22 @@ def _location_types(test: Test) -> dict[str, ScalarType]:
 
 def initial_memory(test: Test, location: str) -> Value:
     """The initial value of a location, as its accesses read it."""
-    return wrap_value(test.initial_value(location), location_types(test).get(location, ScalarType.S64))
+    value = test.initial_value(location)
+    return value if _is_same_in_all_types(value) else wrap_value(value, _type_of_location(test, location))
 
 
 def shown_memory(test: Test, location: str, value: Value) -> Value:
     """The final value of a location as it is printed."""
-    return show_value(value, location_types(test).get(location, ScalarType.S64))
+    return value if _is_same_in_all_types(value) else show_value(value, _type_of_location(test, location))
+
+
+def _is_same_in_all_types(value: Value) -> bool:
+    """Whether a value is an address, or a number that every type of memory can hold, signed or not."""
+    return isinstance(value, AddressOf) or 0 <= value < 1 << 15
+
+
+def _type_of_location(test: Test, location: str) -> ScalarType:
+    return location_types(test).get(location, ScalarType.S64)
 
 
 def wrap_value(value: Value, type: ScalarType) -> Value:
@@ -75,7 +85,7 @@ def with_shown_constants(test: Test, expression: Expression) -> Expression:
 
 
 def _small(term: Term) -> bool:
-    return not isinstance(term, Constant) or 0 <= term.value < 1 << 15
+    return not isinstance(term, Constant) or _is_same_in_all_types(term.value)
 
 
 def _renumber_constants(test: Test, expression: Expression) -> Expression:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +35,7 @@ from gpudiy.logs.matching import match_tests, normal_text
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.model import Model
+from gpudiy.models.problems import OutOfTime
 from gpudiy.models.report import explanation_text
 from gpudiy.models.verdict import Answer, Verdict, decide
 
@@ -224,17 +226,18 @@ class _Judge:
         if isinstance(test, str):
             return test
         verdict = decide(test, self.model, limit=self.limit)
-        if verdict.undecided or (verdict.bounded and verdict.forbidden):
+        if verdict.undecided:
             return _why_undecided(verdict)
         every = replace(test, filter=None, locations=test.observed)  # a histogram knows no filter
         found: Iterable[Outcome] = ()
+        bounded = False
         if any(self.columns["histogram"][place] for place in places):
             listed = decide(every, self.model, limit=self.limit, all_outcomes=True)
             if listed.outcomes is None:
                 return _why_undecided(listed)
-            found = listed.outcomes
+            found, bounded = listed.outcomes, listed.bounded
         allowed = [final_state(every, outcome) for outcome in found]
-        return _Decided(test, verdict.allowed, allowed, frozenset(every.observed), verdict.bounded)
+        return _Decided(test, verdict.allowed, allowed, frozenset(every.observed), bounded)
 
     def _test(self, places: list[int]) -> Test | str:
         problem = "without the text of its test"
@@ -294,8 +297,11 @@ class _Judge:
             if verdict.undecided:
                 self.explained[test] = (), f"{test.name} is not explained in time"
             else:
-                explanation = explain(verdict)
-                self.explained[test] = explanation.checks, explanation_text(explanation)
+                try:
+                    explanation = explain(verdict, None if self.limit is None else time.monotonic() + self.limit)
+                    self.explained[test] = explanation.checks, explanation_text(explanation)
+                except OutOfTime:
+                    self.explained[test] = (), f"{test.name} is not explained in time"
         return self.explained[test]
 
 

@@ -32,24 +32,23 @@ class Requirement(NamedTuple):
     expression: Expression | None = None  # about final registers, if it comes from what a test asks
 
 
-class Placed(NamedTuple):
-    """A value of a thread: a term with where the events of its thread begin."""
+class Placed:
+    """A value of a thread: a term with where the events of its thread begin, and the type in which it is shown."""
 
-    value: SymbolicValue
-    start: int
-    type: ScalarType | None = None  # how a person sees it, if that matters
+    __slots__ = ("reads", "start", "type", "value")
+
+    def __init__(self, value: SymbolicValue, start: int, type: ScalarType | None = None) -> None:
+        self.value = value
+        self.start = start
+        self.type = type
+        is_term = isinstance(value, (ReadTerm, Applied))
+        self.reads = [start + read for read in list_reads(value.reads)] if is_term else []  # type: ignore[union-attr]
 
     def evaluate(self, values: Values) -> Value:
         value = self.value
         if isinstance(value, (ReadTerm, Applied)):
             value = value.evaluate(values, self.start)
         return value if self.type is None else show_value(value, self.type)
-
-    @property
-    def reads(self) -> list[int]:
-        if not isinstance(self.value, (ReadTerm, Applied)):
-            return []
-        return [self.start + read for read in list_reads(self.value.reads)]
 
 
 class Combination:

@@ -23,7 +23,7 @@ class HowToDecide:
     """What a verdict may cost, and whether it comes with all outcomes. A value that other processes can be sent."""
 
     engine: Engine = Engine.AUTO
-    unroll: int = 2
+    unroll: int | None = None  # the bound is found as `decide` does
     limit: float | None = None
     all_outcomes: bool = False
 
@@ -51,7 +51,7 @@ def decide_pairs(
         yield Verdict(test, model, *reply)
 
 
-_Reply = tuple[Answer, Execution | None, str, bool, dict[Outcome, Execution] | None]
+_Reply = tuple[Answer, Execution | None, str, bool, dict[Outcome, Execution] | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class _PairDecider:
     def __call__(self, pair: tuple[Test, Model]) -> _Reply:
         verdict = self.how.decide(*pair)
         execution = verdict.execution if self.executions else None
-        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outcomes
+        return verdict.answer, execution, verdict.reason, verdict.bounded, verdict.outcomes, verdict.unroll
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class FileDecider:
     def rows(self, test: Test) -> tuple[VerdictRow, ...]:
         """One row per model, under the name by which the model was asked for."""
         return tuple(
-            verdict_row(self.how.decide(test, load_model(name)), name, self.how.unroll if self.explain else None)
+            verdict_row(self.how.decide(test, load_model(name)), name, explained=self.explain, limit=self.how.limit)
             for name in self.models
         )
 

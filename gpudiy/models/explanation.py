@@ -40,7 +40,7 @@ class Explanation:
     steps: tuple[ExplanationStep, ...] = ()
 
 
-def explain(verdict: Verdict, unroll: int = 2, deadline: float | None = None) -> Explanation:
+def explain(verdict: Verdict, deadline: float | None = None) -> Explanation:
     """For an allowed outcome its execution, for a forbidden one the fewest checks that stand in its way.
 
     An undecided verdict has neither: its reason is all there is to say. Raises `OutOfTime` after `deadline`, a time of
@@ -48,7 +48,7 @@ def explain(verdict: Verdict, unroll: int = 2, deadline: float | None = None) ->
     """
     if not verdict.forbidden:
         return Explanation(verdict, execution=verdict.execution)
-    exploration = Exploration(verdict.test, verdict.model, unroll, deadline)
+    exploration = Exploration(verdict.test, verdict.model, verdict.unroll, deadline)
     names = list(dict.fromkeys(check.name for check in verdict.model.checks if not check.flagged))
     for count in range(1, len(names) + 1):
         for without in combinations(names, count):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import product
+from math import prod
 
 from gpudiy.litmus.condition import AddressOf, Expression, FinalRegister, FinalVariable
 from gpudiy.litmus.memory_types import initial_memory, shown_memory
@@ -27,7 +28,7 @@ from gpudiy.models.symmetry import (
     in_order,
     interchangeable_threads,
     observed_of_all,
-    renamed_states,
+    renamed_outcomes,
     same_paths,
 )
 
@@ -79,6 +80,11 @@ class Exploration:
     def domain(self) -> Domain:
         """The values that can get into each location."""
         return self._possible_values(self.paths).domain
+
+    @property
+    def combinations(self) -> int:
+        """How many combinations of paths there are."""
+        return prod(map(len, self.paths))
 
     def check_time(self) -> None:
         if self.deadline is not None and time.monotonic() > self.deadline:
@@ -162,23 +168,17 @@ class Exploration:
             outcome = question.outcome(self._final_state(prepared, question, state, chosen))
             yield Execution(self.model, outcome, prepared.skeleton, chosen)
             return
-        found = Execution(self.model, question.outcome(state), prepared.skeleton, chosen)
-        if not classes:  # such a state is found once only
-            seen.add(found.outcome)
-            yield found
-            return
-        for parts, renamed in renamed_states(classes, state):
-            outcome = question.outcome(renamed)
-            if outcome in seen:
-                continue
-            seen.add(outcome)
-            if all(thread == part for thread, part in parts.items()):
-                yield found
-                continue
-            threads = tuple(parts.get(thread, thread) for thread in range(len(self.test.threads)))
-            numbers = [prepared.combination.paths[part].number for part in threads]
-            traces = tuple(self.paths[thread][number].trace for thread, number in enumerate(numbers))
-            yield found.rename_threads(threads, traces, outcome)
+        outcome = question.outcome(state)
+        found = Execution(self.model, outcome, prepared.skeleton, chosen)
+        seen.add(outcome)
+        yield found
+        for parts, outcome in renamed_outcomes(classes, question.observed, state) if classes else ():
+            if outcome not in seen:
+                seen.add(outcome)
+                threads = tuple([parts.get(thread, thread) for thread in range(len(self.test.threads))])
+                numbers = [prepared.combination.paths[part].number for part in threads]
+                traces = tuple([self.paths[thread][number].trace for thread, number in enumerate(numbers)])
+                yield found.rename_threads(threads, traces, outcome)
 
     def _final_state(
         self, prepared: Prepared, question: StateQuestion, state: FinalState, chosen: Chosen

@@ -8,6 +8,7 @@ stays forbidden; where nothing more can be weakened the test is minimal. Other o
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -17,7 +18,7 @@ from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.models.exploration import Engine
 from gpudiy.models.model import Model
-from gpudiy.models.verdict import Undecided, decide
+from gpudiy.models.verdict import Answer, Undecided, Verdict, decide
 
 TRIES = 24
 SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
@@ -47,30 +48,52 @@ class Repair:
     cost: int
 
 
-def minimal_repairs(test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int = 2) -> list[Repair]:
+def minimal_repairs(
+    test: Test,
+    model: Model,
+    engine: Engine = Engine.AUTO,
+    unroll: int | None = None,
+    limit: float | None = None,
+) -> list[Repair]:
     """Minimal repairs, cheapest first; empty if even the strongest test allows the outcome. None is needed if the
-    outcome is forbidden already: then the only repair changes nothing. Raises `Undecided` if the test is.
+    outcome is forbidden already: then the only repair changes nothing.
+
+    Raises `Undecided` if the test is, or if none of the strongest tests is forbidden but one is undecided, or if all
+    that takes more than `limit` seconds.
     """
+    deadline = None if limit is None else time.monotonic() + limit
+
+    def decide_in_time(candidate: Test) -> Verdict:
+        left = None if deadline is None else deadline - time.monotonic()
+        verdict = decide(candidate, model, engine, unroll, left)
+        if verdict.answer is Answer.OUT_OF_TIME and limit is not None:
+            raise Undecided(replace(verdict, test=test, reason=f"no answer after {limit:g} s"))
+        return verdict
 
     def forbidden(candidate: Test) -> bool:
-        return decide(candidate, model, engine, unroll).forbidden
+        return decide_in_time(candidate).forbidden
 
-    verdict = decide(test, model, engine, unroll)
+    verdict = decide_in_time(test)
     if verdict.undecided:
         raise Undecided(verdict)
     if verdict.forbidden:
         return [Repair(test, (), 0)]
     found: dict[tuple[Thread, ...], Repair] = {}
+    undecided: Verdict | None = None
     for sites in _site_sets(test, model):
         scopes = _usable_scopes(test, sites)
         strongest: list[Strength] = [(site.kinds[-1], scopes[-1]) for site in sites]
-        if not forbidden(_strengthen(test, sites, strongest)):
+        verdict = decide_in_time(_strengthen(test, sites, strongest))
+        undecided = verdict if verdict.undecided else undecided
+        if not verdict.forbidden:
             continue
         for attempt in range(TRIES):
             chosen = _weaken(test, sites, list(strongest), scopes, forbidden, random.Random(attempt))
             repaired = _strengthen(test, sites, chosen)
             changes = tuple(_describe_changes(sites, chosen, test))
             found.setdefault(repaired.threads, Repair(repaired, changes, _total_cost(sites, chosen)))
+    if not found and undecided is not None:
+        raise Undecided(undecided)
     return sorted(found.values(), key=lambda repair: (repair.cost, repair.changes))
 
 

@@ -18,7 +18,7 @@ PATIENCE = 10.0  # seconds for the explanation of a forbidden outcome: a noteboo
 def html_of_verdict(verdict: Verdict) -> str:
     """The verdict and its explanation; it is part of a page, not a page."""
     try:
-        explanation = explain(verdict, deadline=time.monotonic() + PATIENCE)
+        explanation = explain(verdict, time.monotonic() + PATIENCE)
     except OutOfTime:
         text = f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}\n  not explained in {PATIENCE:g} s"
         return _text_html(text)

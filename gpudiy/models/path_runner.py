@@ -94,6 +94,8 @@ class PathRunner:
             check_time()
             while run.position < len(self.thread):
                 if self.heads:
+                    if self.collapse and run.position in self.heads and self._came_back(run):
+                        break
                     visits = run.visits.get(run.position, 0) + 1
                     if visits > unroll:
                         self.cut.append(run.finish(len(self.cut)))
@@ -109,7 +111,7 @@ class PathRunner:
         return found
 
     def _step(self, run: ThreadRun) -> list[ThreadRun]:
-        """Run one instruction; several runs where control forks, none where a loop went round to no effect."""
+        """Run one instruction; there are several runs where control forks."""
         instruction = self.thread[run.position]
         guard = guard_of(instruction)
         if guard is not None:
@@ -130,8 +132,7 @@ class PathRunner:
             case Barrier():
                 return self._barrier(run, instruction)
             case Label():
-                if run.position in self.heads and self.collapse and self._came_back(run):
-                    return []
+                pass
             case Branch() | Alu() | SetPredicate() | Fence() | ProxyFence():
                 self._run_simple(run, instruction)
                 if isinstance(instruction, Branch):

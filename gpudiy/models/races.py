@@ -74,12 +74,17 @@ class RaceVerdict:
 
 
 def find_race(
-    test: Test, model: Model | str, *, engine: Engine = Engine.AUTO, unroll: int = 2, limit: float | None = None
+    test: Test,
+    model: Model | str,
+    *,
+    engine: Engine = Engine.AUTO,
+    unroll: int | None = None,
+    limit: float | None = None,
 ) -> RaceVerdict:
     """Whether a test has a data race under a model: `find_race(gpudiy.read("mp.litmus"), "ptx-6.0").answer`.
 
-    Only runs that end are looked at; loops go round at most `unroll` times. "race-free" is said only where more passes
-    would show no more races. Initial writes race with nothing.
+    Only runs that end are looked at; loops go round at most `unroll` times, without it as often as there is time for.
+    "race-free" is said only where more passes would show no more races. Initial writes race with nothing.
     """
     model = load_model(model) if isinstance(model, str) else model
     flags = [check for check in model.checks if check.flagged and check.name.partition("-")[0] == RACE]
@@ -88,8 +93,15 @@ def find_race(
         return RaceVerdict(test, model, Verdict(test, model, Answer.NOT_SUPPORTED, reason=reason))
     any_end = replace(test, condition=Condition(Quantifier.EXISTS, And(())), locations=())
     found: Verdict | None = None
+    enough = (unroll is None or unroll >= ENOUGH) and _only_waits(test)
     for flag in flags:
-        verdict = decide(any_end, _requiring(model, flag), engine, unroll, limit)
+        required = _requiring(model, flag)
+        verdict = decide(any_end, required, engine, ENOUGH if unroll is None else unroll, limit)
+        if verdict.answer is Answer.BOUNDED:
+            if enough and _can_drop_passes(model, flag):
+                verdict = replace(verdict, answer=Answer.FORBIDDEN, reason="")
+            elif unroll is None:
+                verdict = decide(any_end, required, engine, None, limit)
         if verdict.answer is Answer.NO_RUN:  # none with a race; whether there is any is asked below
             verdict = replace(verdict, answer=Answer.FORBIDDEN, reason="")
         if verdict.allowed:
@@ -99,9 +111,9 @@ def find_race(
         found = verdict if found is None or not found.undecided else found
     assert found is not None
     if not found.undecided:
-        runs = decide(any_end, model, engine, unroll, limit)
-        enough = unroll >= ENOUGH and all(_can_drop_passes(model, flag) for flag in flags) and _only_waits(test)
-        found = _check_promise(found, runs, unroll, enough)
+        found = _check_runs(found, decide(any_end, model, engine, unroll, limit))
+    elif found.answer is Answer.BOUNDED:
+        found = replace(found, reason=f"no race was found, but {found.reason}")
     return RaceVerdict(test, model, replace(found, test=test, model=model))
 
 
@@ -111,11 +123,8 @@ def _requiring(model: Model, flag: CompiledCheck) -> Model:
     return replace(model, steps=steps)
 
 
-def _check_promise(found: Verdict, runs: Verdict, unroll: int, enough: bool) -> Verdict:
-    """No race was found: a promise only if all runs were looked at, and there is a run at all."""
-    if found.bounded and not enough:
-        reason = f"no race was found, but loops may go round more than {unroll} times"
-        return replace(found, answer=Answer.BOUNDED, reason=reason)
+def _check_runs(found: Verdict, runs: Verdict) -> Verdict:
+    """No race was found: a promise only if there is a run at all."""
     if runs.allowed:
         return found
     return replace(found, answer=runs.answer if runs.undecided else Answer.NO_RUN, reason=runs.reason or NO_RUN_REASON)

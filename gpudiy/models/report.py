@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -12,24 +13,31 @@ from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import final_state, outcome_text
 from gpudiy.models.execution import Execution
-from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text
+from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text, explain
+from gpudiy.models.problems import OutOfTime
 from gpudiy.models.verdict import Verdict
 
 KINDS = {Quantifier.EXISTS: "Allowed", Quantifier.NOT_EXISTS: "Forbidden", Quantifier.FORALL: "Required"}
 
 
 def listing(verdict: Verdict) -> str:
-    """All outcomes of a verdict that has them, as herd lists them; Positive and Negative count outcomes."""
+    """All outcomes of a verdict that has them, as herd lists them; Positive and Negative count outcomes.
+
+    If loops were bounded there may be more outcomes: then a line says so, and nothing is claimed of all of them.
+    """
     test, found = verdict.test, verdict.outcomes or {}
     condition = replace(test.condition, expression=with_shown_constants(test, test.condition.expression))
     positive = sum(holds(condition.expression, final_state(test, outcome).__getitem__) for outcome in found)
     negative = len(found) - positive
     word = "Never" if not positive else "Always" if not negative else "Sometimes"
+    if verdict.bounded and word != "Sometimes":
+        word = "Undecided"
     return "\n".join(
         (
             f"Test {test.name} {KINDS[condition.quantifier]}",
             f"States {len(found)}",
             *(outcome_text(test, outcome) for outcome in found),
+            *([f"Bounded: loops go round at most {verdict.unroll} times"] if verdict.bounded else []),
             str(verdict.answer).capitalize() if verdict.holds is None else "Ok" if verdict.holds else "No",
             "Witnesses",
             f"Positive: {positive} Negative: {negative}",
@@ -40,6 +48,14 @@ def listing(verdict: Verdict) -> str:
     )
 
 
+def explanation_within(verdict: Verdict, limit: float | None) -> str:
+    """The explanation of a verdict, or that it took longer than `limit` seconds."""
+    try:
+        return explanation_text(explain(verdict, None if limit is None else time.monotonic() + limit))
+    except OutOfTime:
+        return f"{_headline(verdict)}\n  not explained in {limit:g} s"
+
+
 def explanation_text(explanation: Explanation) -> str:
     """An explanation as the command line prints it."""
     return "\n".join(_explanation_lines(explanation))
@@ -47,7 +63,7 @@ def explanation_text(explanation: Explanation) -> str:
 
 def _explanation_lines(explanation: Explanation) -> Iterator[str]:
     verdict, execution = explanation.verdict, explanation.execution
-    yield f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}"
+    yield _headline(verdict)
     if verdict.undecided:
         yield f"  {verdict.reason}"
         return
@@ -88,3 +104,7 @@ def _event_lines(execution: Execution) -> Iterator[str]:
     for number, event in enumerate(execution.events):
         if event.instruction is not None:
             yield f"    P{event.thread}  {names[number]}: {event_text(event):<24} {instruction_text(event.instruction)}"
+
+
+def _headline(verdict: Verdict) -> str:
+    return f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}"

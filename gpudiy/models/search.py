@@ -309,7 +309,9 @@ class Search:
             if outcome in self.seen:
                 pending.remove(item)
                 continue
-            after = sum(self.algebra.row << (write * self.algebra.size) for write in last)
+            after = 0  # the pairs that begin with a last write
+            for write in last:
+                after |= self.algebra.row << (write * self.algebra.size)
             started = self._with_last(co, last)
             found = None if started & after else self._order_writes(slots, started, after, 0)
             if found is not None:

@@ -112,6 +112,7 @@ def make_plan(model: Model) -> SearchPlan:
     chosen += [order for order, _ in model.orders]
     all_grow = growths(model, dict.fromkeys(chosen, Growth.GROWS))
     co_grows = growths(model, {model.inputs["co"]: Growth.GROWS} if "co" in model.inputs else {})
+    # with more events, what is computed from pairs alone is the same between the old ones; the rest may grow
     fewer_events = growths(model, {}, through_others=Growth.GROWS)
     checks = [check for check in model.checks if not check.flagged]
     early = [check for check in checks if is_final(check, all_grow[check.slot])]

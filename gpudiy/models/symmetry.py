@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
-from gpudiy.litmus.condition import Expression, FinalRegister, Term, map_terms
-from gpudiy.litmus.outcome import FinalState
+from gpudiy.litmus.condition import Expression, FinalRegister, Observable, Term, Value, map_terms
+from gpudiy.litmus.outcome import FinalState, Outcome
 from gpudiy.litmus.test import Test
 from gpudiy.models.question import conjuncts
 
@@ -76,21 +76,26 @@ def observed_of_all(classes: Classes, observed: Sequence[object]) -> list[FinalR
     return list(found)
 
 
-def renamed_states(classes: Classes, state: FinalState) -> Iterator[tuple[dict[int, int], FinalState]]:
-    """The state with interchangeable threads renamed in every way that makes a difference; itself first.
+def renamed_outcomes(
+    classes: Classes, observed: Sequence[Observable], state: FinalState
+) -> Iterator[tuple[dict[int, int], Outcome]]:
+    """The outcome of a state with interchangeable threads renamed in every way that makes a difference; its own first.
 
     Each comes with who does whose part: thread → thread.
     """
+    members = {thread: known for known in classes for thread in known}
+    shown: list[tuple[int, dict[int, Value]]] = []  # for each observed term its thread, and what it shows in which part
+    for term in observed:
+        if isinstance(term, FinalRegister) and term.thread in members:
+            parts = members[term.thread]
+            shown.append((term.thread, {part: state[FinalRegister(part, term.name)] for part in parts}))
+        else:
+            shown.append((-1, {-1: state[term]}))
     ways = [list(_arrangements(known, state)) for known in classes]
     for chosen in product(*ways):
-        parts = {thread: part for way in chosen for thread, part in way.items()}
-        renamed = {
-            term: state[FinalRegister(parts[term.thread], term.name)]
-            if isinstance(term, FinalRegister) and term.thread in parts
-            else value
-            for term, value in state.items()
-        }
-        yield parts, renamed
+        renamed = {thread: part for way in chosen for thread, part in way.items()}
+        renamed[-1] = -1
+        yield renamed, tuple([values[renamed[thread]] for thread, values in shown])
 
 
 def _arrangements(known: list[int], state: FinalState) -> Iterator[dict[int, int]]:

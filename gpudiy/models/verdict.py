@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from gpudiy.errors import InputError
@@ -19,6 +19,9 @@ from gpudiy.models.model import Model
 from gpudiy.models.problems import OutOfTime, Undecidable
 
 NO_RUN_REASON = "no run ends: threads wait at barriers, or loop, for ever"
+FIRST_BOUND, LAST_BOUND = 2, 64  # how often loops may go round
+PATIENCE = 5.0  # seconds, without a limit, for raising the bound
+MOST_COMBINATIONS = 10_000  # of paths, for which it is raised
 
 
 UNDECIDED = "undecided"
@@ -75,8 +78,9 @@ class Verdict:
     answer: Answer
     execution: Execution | None = None
     reason: str = ""
-    bounded: bool = False  # runs in which a loop went round too often were left out
+    bounded: bool = False  # runs in which a loop goes round more than `unroll` times were left out
     outcomes: dict[Outcome, Execution] | None = None
+    unroll: int = 0  # how often loops went round at most
 
     def __repr__(self) -> str:
         return f"<Verdict {self.test.name}: {self.answer} by {self.model.name}>"
@@ -114,6 +118,7 @@ class Undecided(InputError):
     def __init__(self, verdict: Verdict) -> None:
         super().__init__(verdict.reason, path=verdict.test.name)
         self.verdict = verdict
+        self.exit_code = verdict.answer.exit_code
 
 
 def target_of(test: Test) -> Expression:
@@ -126,29 +131,46 @@ def decide(
     test: Test,
     model: Model,
     engine: Engine = Engine.AUTO,
-    unroll: int = 2,
+    unroll: int | None = None,
     limit: float | None = None,
     *,
     all_outcomes: bool = False,
 ) -> Verdict:
     """The verdict of a model on a test; it is undecided after `limit` seconds.
 
-    Loops go round at most `unroll` times. `all_outcomes` asks for every outcome that the model allows.
+    Loops go round at most `unroll` times: if that leaves out runs, and no execution is found, the verdict is undecided.
+    Without `unroll` the bound is raised for as long as that may help and there is time. `all_outcomes` asks for every
+    outcome that the model allows; of a bounded verdict there may be more.
     """
-    deadline = None if limit is None else time.monotonic() + limit
-    try:
-        exploration = Exploration(test, model, unroll, deadline)
-        if all_outcomes:
-            return _decide_with_outcomes(exploration, engine)
-        execution = next(exploration.executions(target_of(test), engine), None)
-        if execution is None and not _has_run_that_ends(exploration, engine):
-            return Verdict(test, model, Answer.NO_RUN, reason=NO_RUN_REASON)
-        answer = Answer.FORBIDDEN if execution is None else Answer.ALLOWED
-        return Verdict(test, model, answer, execution, bounded=exploration.bounded)
-    except Undecidable as problem:
-        return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
-    except OutOfTime:
-        return Verdict(test, model, Answer.OUT_OF_TIME, reason=f"no verdict after {limit:g} s")
+    start = time.monotonic()
+    deadline = None if limit is None else start + limit
+
+    combinations = 1
+
+    def decide_within(bound: int, end: float | None) -> Verdict:
+        nonlocal combinations
+        try:
+            exploration = Exploration(test, model, bound, end)
+            combinations = exploration.combinations
+            decider = _decide_with_outcomes if all_outcomes else _decide_target
+            return decider(exploration, engine)
+        except Undecidable as problem:
+            return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
+        except OutOfTime:
+            return Verdict(test, model, Answer.OUT_OF_TIME, reason=f"no verdict after {limit or PATIENCE:g} s")
+
+    if unroll is not None:
+        return decide_within(unroll, deadline)
+    verdict = decide_within(FIRST_BOUND, deadline)
+    patience = start + PATIENCE if deadline is None else deadline
+    while verdict.bounded and (all_outcomes or not verdict.allowed) and verdict.unroll < LAST_BOUND:
+        if combinations**2 > MOST_COMBINATIONS:  # about so many there are with twice the bound
+            break
+        deeper = decide_within(2 * verdict.unroll, patience)
+        if deeper.answer is Answer.OUT_OF_TIME:
+            break
+        verdict = deeper
+    return verdict
 
 
 def _has_run_that_ends(exploration: Exploration, engine: Engine) -> bool:
@@ -160,34 +182,56 @@ def _has_run_that_ends(exploration: Exploration, engine: Engine) -> bool:
     if not all(may_end(thread) for thread in test.threads):
         return False
     waits = any(isinstance(instruction, Barrier) for thread in test.threads for instruction in thread)
-    if not waits or exploration.bounded:
+    if exploration.bounded or not (waits or any(runner.heads for runner in exploration.runners)):
         return True
     without_filter = exploration if test.filter is None else exploration.without_filter()
     return next(without_filter.executions(None, engine), None) is not None
 
 
 def outcomes(
-    test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int = 2, limit: float | None = None
+    test: Test, model: Model, engine: Engine = Engine.AUTO, unroll: int | None = None, limit: float | None = None
 ) -> dict[Outcome, Execution]:
-    """All outcomes the model allows, each with an execution that shows it, sorted; raises `Undecided`."""
+    """All outcomes the model allows, each with an execution that shows it, sorted; raises `Undecided`.
+
+    With `unroll` they are all outcomes of runs in which loops go round at most so often.
+    """
     verdict = decide(test, model, engine, unroll, limit, all_outcomes=True)
-    if verdict.outcomes is None:
-        raise Undecided(verdict)
+    if verdict.outcomes is None or (verdict.bounded and unroll is None):
+        raise Undecided(verdict if verdict.reason else replace(verdict, reason=_bound_reason(verdict.unroll)))
     return verdict.outcomes
+
+
+def _decide_target(exploration: Exploration, engine: Engine) -> Verdict:
+    return _verdict(exploration, engine, next(exploration.executions(target_of(exploration.test), engine), None))
 
 
 def _decide_with_outcomes(exploration: Exploration, engine: Engine) -> Verdict:
     test = exploration.test
     found = {execution.outcome: execution for execution in exploration.executions(None, engine)}
     found = dict(sorted(found.items(), key=lambda item: [str(value).rjust(20) for value in item[0]]))
-    target = target_of(test)
-    observed = test.observed
-    states = ((dict(zip(observed, outcome, strict=True)), execution) for outcome, execution in found.items())
-    shown = next((execution for state, execution in states if holds(target, state.__getitem__)), None)
-    if not found and not _has_run_that_ends(exploration, engine):
-        return Verdict(test, exploration.model, Answer.NO_RUN, reason=NO_RUN_REASON, outcomes=found)
-    answer = Answer.FORBIDDEN if shown is None else Answer.ALLOWED
+    target, observed = target_of(test), test.observed
+    asked = (
+        execution
+        for outcome, execution in found.items()
+        if holds(target, dict(zip(observed, outcome, strict=True)).__getitem__)
+    )
+    return _verdict(exploration, engine, next(asked, None), found)
+
+
+def _verdict(
+    exploration: Exploration, engine: Engine, execution: Execution | None, found: dict[Outcome, Execution] | None = None
+) -> Verdict:
+    answer, reason = Answer.ALLOWED, ""
+    if execution is None:
+        answer = Answer.FORBIDDEN
+        if exploration.bounded:
+            answer, reason = Answer.BOUNDED, _bound_reason(exploration.unroll)
+        if not found and not _has_run_that_ends(exploration, engine):
+            answer, reason = Answer.NO_RUN, NO_RUN_REASON
     return Verdict(
-        test, exploration.model, answer, shown,
-        bounded=exploration.bounded, outcomes=found,
-    )  # fmt: skip
+        exploration.test, exploration.model, answer, execution, reason, exploration.bounded, found, exploration.unroll
+    )
+
+
+def _bound_reason(unroll: int) -> str:
+    return f"a loop may go round more than {unroll} times"

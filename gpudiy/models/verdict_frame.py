@@ -23,7 +23,7 @@ def model(
     models: ModelSource = "ptx-6.0",
     all_outcomes: bool = False,
     engine: Literal["auto", "search", "sat"] = "auto",
-    unroll: int = 2,
+    unroll: int | None = None,
     limit: float | None = None,
     jobs: int = 1,
 ) -> DataFrame:
@@ -33,8 +33,9 @@ def model(
     per test and model, with the columns of `verdict_frame`; the `Verdict` in its last column keeps the execution that
     shows an allowed outcome.
 
-    `all_outcomes` asks for every outcome that a model allows. A loop goes round at most `unroll` times. After `limit`
-    seconds a test is undecided. `jobs` is the number of worker processes. `engine` is how executions are looked for.
+    `all_outcomes` asks for every outcome that a model allows. A loop goes round at most `unroll` times; without
+    `unroll`, as often as it takes or there is time for. After `limit` seconds a test is undecided. `jobs` is the number
+    of worker processes. `engine` is how executions are looked for.
 
     A test that cannot be read, or an unknown model, raises `InputError`.
     """

@@ -19,33 +19,32 @@ class VerdictRow:
     model: str
     verdict: Answer
     holds: bool | None = None
-    bounded: bool = False  # forbidden, perhaps only because of the bound on loops
+    bounded: bool = False  # runs in which loops go round more often were left out
     reason: str = ""
     text: str = ""
     outcomes: tuple[str, ...] | None = None
     exists: bool = True  # the test claims that a state is reached, not that none is
 
 
-def verdict_row(verdict: Verdict, model: str, explain_unroll: int | None = None) -> VerdictRow:
-    """The row of a verdict; `explain_unroll`, if given, asks for an explanation with loops going round so often."""
+def verdict_row(verdict: Verdict, model: str, *, explained: bool = False, limit: float | None = None) -> VerdictRow:
+    """The row of a verdict; if `explained`, with an explanation that may take `limit` seconds."""
     text, outcomes = "", None
     if verdict.outcomes is not None:
         from gpudiy.models.report import listing
 
         text = listing(verdict)
         outcomes = tuple(outcome_text(verdict.test, outcome) for outcome in verdict.outcomes)
-    elif explain_unroll is not None:
-        from gpudiy.models.explanation import explain
-        from gpudiy.models.report import explanation_text
+    elif explained:
+        from gpudiy.models.report import explanation_within
 
-        text = explanation_text(explain(verdict, explain_unroll))
+        text = explanation_within(verdict, limit)
     return VerdictRow(
         content_hash(verdict.test),
         verdict.test.name,
         model,
         verdict.answer,
         verdict.holds,
-        verdict.bounded and verdict.forbidden,
+        verdict.bounded,
         verdict.reason,
         text,
         outcomes,

@@ -153,17 +153,53 @@ def test_time_limit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert "large is undecided (out of time) by ptx-6.0: no verdict after 0.2 s" in captured.err
 
 
-def test_loops_beyond_the_bound_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bound_on_loops_that_matters_leaves_the_test_undecided(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A loop of three passes: found by itself, and undecided, in every output, with a bound of two."""
     file = tmp_path / "loop.litmus"
     file.write_text(
         "GPU_PTX loop\nP0\nL:\nadd r0,r0,1\nsetp.lt p,r0,3\n@p bra L\nst.cg [x],r0\n(device P0)\nx: global\nx=3\n"
     )
-    assert main(["model", str(file), "-m", "sc"]) == 0
-    captured = capsys.readouterr()
-    assert "forbidden" in captured.out and "--unroll looks further" in captured.err
-    assert main(["model", str(file), "-m", "sc", "--unroll", "3"]) == 0
-    captured = capsys.readouterr()
-    assert "allowed" in captured.out and "unroll" not in captured.err
+    for bound in ([], ["--unroll", "3"]):
+        assert main(["model", str(file), "-m", "sc", *bound]) == 0
+        captured = capsys.readouterr()
+        assert "allowed" in captured.out and "unroll" not in captured.err
+    for output in ([], ["--json"], ["--csv"], ["--explain"], ["--all-outcomes", "--json"]):
+        assert main(["model", str(file), "-m", "sc", "--unroll", "2", *output]) == 3
+        captured = capsys.readouterr()
+        assert "undecided (bounded)" in captured.out and "forbidden" not in captured.out
+        assert "a loop may go round more than 2 times; --unroll looks further" in captured.err
+        assert "whatever the model" not in captured.out
+    assert main(["model", str(file), "-m", "sc", "--unroll", "2", "--all-outcomes"]) == 3
+    assert "Bounded: loops go round at most 2 times" in capsys.readouterr().out
+    assert main(["model", str(file), "-m", "sc", "--unroll", "2", "--witness", str(tmp_path / "loop.svg")]) == 3
+    assert main(["model", "minimal", str(file), "-m", "sc", "--unroll", "2"]) == 3
+
+
+def test_expectations_are_about_the_bound_that_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, expected = tmp_path / "loop.litmus", tmp_path / "expected.csv"
+    file.write_text(
+        "GPU_PTX loop\nP0\nL:\nadd r0,r0,1\nsetp.lt p,r0,3\n@p bra L\nst.cg [x],r0\n(device P0)\nx: global\nx=3\n"
+    )
+    for words, unroll, code in (
+        ("0", ["--unroll", "2"], 0), ("forbidden", ["--unroll", "2"], 0), ("1", ["--unroll", "2"], 1),
+        ("1", [], 0), ("forbidden", [], 1),
+    ):  # fmt: skip
+        expected.write_text(f"loop,{words}\n")
+        assert main(["model", str(file), "-m", "sc", "--expect", str(expected), *unroll]) == code, words
+    capsys.readouterr()
+
+
+def test_limits_of_explanations_repairs_and_differences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They give up, too: nothing takes a millionth of a second."""
+    limit = ["--limit", "0.000001"]
+    assert main(["model", MP, "-m", "sc", "--explain", *limit]) == 3
+    assert main(["model", MP, "-m", "sc", "--witness", str(tmp_path / "mp.svg"), *limit]) == 3
+    assert main(["model", "minimal", MP, "-m", "ptx-6.0", *limit]) == 3
+    assert "no answer after 1e-06 s" in capsys.readouterr().err
+    assert main(["model", "diff", "sc", "tso", "--families", "coherence", "--edges", "3", "-q", *limit]) == 3
+    assert "passed over: not decided in 1e-06 s" in capsys.readouterr().err
 
 
 def test_witness_of_both_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -291,7 +327,7 @@ def test_races(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["model", racy, "--races", "--witness", str(picture)]) == 1
     assert ">race<" in picture.read_text()
     capsys.readouterr()
-    assert main(["model", str(RACES / "counted-loop.litmus"), "--races"]) == 3
+    assert main(["model", str(RACES / "counted-loop.litmus"), "--races", "--unroll", "2"]) == 3
     told = capsys.readouterr()
     assert "undecided (bounded)" in told.out and "more than 2 times" in told.err
     assert main(["model", racy, "--races", "-m", "sc"]) == 2

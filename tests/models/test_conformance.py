@@ -53,7 +53,7 @@ def disagreements(folder: Path, model: str, engine: Engine) -> tuple[int, list[s
     wrong = []
     for name, passes in rows:
         verdict = decide(load(folder / name), load_model(model), engine, unroll=1)
-        if verdict.holds is not passes:
+        if verdict.holds_within_bound is not passes:
             wrong.append(f"{name}: {verdict.answer}")
     return len(rows), wrong
 

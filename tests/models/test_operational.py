@@ -157,8 +157,22 @@ def test_random_with_barriers(test: Test) -> None:
     agrees(test)
 
 
+@given(small_tests(Vocabulary(loops=True)))
+@settings(max_examples=60, deadline=None)
+def test_random_with_loops(test: Test) -> None:
+    """Also where waiting in vain is left out: it makes no difference to what can be seen in the end."""
+    agrees(test)
+
+
+@pytest.mark.heavy
+@given(small_tests(Vocabulary(loops=True)))
+@settings(max_examples=2000, deadline=None)
+def test_many_random_with_loops(test: Test) -> None:
+    agrees(test)
+
+
 @pytest.mark.heavy
 @given(small_tests(Vocabulary(length=4)))
-@settings(max_examples=500)
+@settings(max_examples=2000, deadline=None)
 def test_many_random(test: Test) -> None:
     agrees(test)

@@ -85,5 +85,13 @@ def test_flags_on_sets(tmp_path: Path) -> None:
     assert [[access.thread for access in race.accesses] for race in verdict.races] == [[1]]
 
 
+def test_a_bound_that_leaves_out_passes() -> None:
+    """Three passes are needed, and more might race."""
+    for unroll, answer in ((2, "undecided (bounded)"), (3, "race-free")):
+        verdict = find_race(load("counted-loop.litmus"), "ptx-6.0", unroll=unroll)
+        assert verdict.answer == answer
+    assert "no race was found" in find_race(load("counted-loop.litmus"), "ptx-6.0", unroll=2).reason
+
+
 def test_limit() -> None:
     assert find_race(load("two-reads.litmus"), "ptx-6.0", limit=0).verdict.undecided

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.execution_picture import draw_explanation
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
+from gpudiy.models.problems import OutOfTime
 from gpudiy.models.verdict import Answer, Verdict, decide
 
 MODELS = ("sc", "tso", "ptx-asplos15", "ptx-6.0")
@@ -55,7 +57,10 @@ def _picture(verdicts: list[Verdict]) -> tuple[str, str]:
     chosen = next((verdict for verdict in reversed(verdicts) if verdict.allowed), verdicts[-1] if verdicts else None)
     if chosen is None:
         return "", ""
-    explanation = explain(chosen)
+    try:
+        explanation = explain(chosen, time.monotonic() + LIMIT)
+    except OutOfTime:
+        return "", ""
     if explanation.execution is None:
         return "", f"No run of the threads ends so, whatever the model: {chosen.model.name} and all others forbid it."
     if chosen.allowed:
