@@ -53,16 +53,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.models.library import load_model
-    from gpudiy.models.verdict import Answer, decide
+    from gpudiy.models.verdict import decide
 
     if arguments.output is not None:
         expect_writable(arguments.output, folder=True)
     models = [load_model(name) for name in (arguments.one, arguments.other)]
     tests = _tests(arguments.families.replace(",", " ").split(), arguments.edges)
-    found = late = 0
+    found = passed_over = 0
     for test in progress(tests, "tests compared", arguments.quiet):
         verdicts = [decide(test, model, limit=arguments.limit) for model in models]
-        late += any(verdict.answer is Answer.OUT_OF_TIME for verdict in verdicts)
+        passed_over += any(verdict.undecided for verdict in verdicts)
         first, second = sorted(verdicts, key=lambda verdict: not verdict.allowed)
         if first.allowed and second.forbidden:
             found += 1
@@ -74,12 +74,12 @@ def run(arguments: Namespace) -> int:
                 _write(test, (first, second), Path(arguments.output))
             if found >= arguments.most:
                 break
-    if late:
-        say(f"{format_count(late, 'test')} passed over: not decided in {arguments.limit:g} s")
+    if passed_over:
+        say(f"{format_count(passed_over, 'test')} passed over: undecided by one of the models")
     if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
         print(f"no test of these families with at most {arguments.edges} edges tells {names}")
-    return 1 if found else 3 if late else 0
+    return 1 if found else 3 if passed_over else 0
 
 
 def _tests(families: list[str], most: int) -> Iterator[Test]:

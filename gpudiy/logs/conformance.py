@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ROWS_SHOWN = 60  # in a notebook
+BOUNDED_REASON = f"{Answer.BOUNDED}: a loop may go round more often than was looked at"
 
 
 class Agreement(StrEnum):
@@ -184,6 +185,8 @@ class _Judge:
             decided = self._look_up(group.test, places)
             if isinstance(decided, str):
                 self.apart[decided] += len(places)
+            elif decided.bounded and self._find_unlisted(decided, places):
+                self.apart[BOUNDED_REASON] += len(places)  # the outcome may be one of the runs that were left out
             else:
                 judged.append((decided, places))
         if not judged:
@@ -252,6 +255,13 @@ class _Judge:
         return self.tests.get(self.columns["test"][places[0]], problem)
 
     def _breaches(self, decided: _Decided, places: list[int], name: str, chip: str, iterations: int) -> list[Breach]:
+        return [
+            self._breach(decided, (outcome, shown), count, iterations, name, chip, place)
+            for outcome, (shown, count, place) in self._find_unlisted(decided, places).items()
+        ]
+
+    def _find_unlisted(self, decided: _Decided, places: list[int]) -> dict[str, tuple[FinalState, int, int]]:
+        """The outcomes that were seen and are not among those of the model: how often, and where first."""
         counts: Counter[str] = Counter()
         first: dict[str, int] = {}
         for place in places:
@@ -259,12 +269,12 @@ class _Judge:
                 if int(count):
                     counts[outcome] += int(count)
                     first.setdefault(outcome, place)
-        findings = []
-        for outcome, count in counts.items():
-            shown = read_outcome(outcome)
-            if decided.forbids(shown):
-                findings.append(self._breach(decided, (outcome, shown), count, iterations, name, chip, first[outcome]))
-        return findings
+        shown = {outcome: read_outcome(outcome) for outcome in counts}
+        return {
+            outcome: (shown[outcome], count, first[outcome])
+            for outcome, count in counts.items()
+            if not decided.lists(shown[outcome])
+        }
 
     def _breach(
         self,
@@ -313,14 +323,12 @@ class _Decided:
     allowed: bool
     outcomes: list[FinalState]
     observed: frozenset[Observable]
-    bounded: bool
+    bounded: bool  # there may be more outcomes
 
-    def forbids(self, outcome: FinalState) -> bool:
-        """Whether no allowed outcome agrees with it in all that both speak of."""
-        if self.bounded:
-            return False  # runs were left out: what is missing may be among them
+    def lists(self, outcome: FinalState) -> bool:
+        """Whether an allowed outcome agrees with it in all that both speak of."""
         known = {term: value for term, value in outcome.items() if term in self.observed}
-        return bool(known) and not any(
+        return not known or any(
             all(allowed[term] == value for term, value in known.items()) for allowed in self.outcomes
         )
 
@@ -335,6 +343,4 @@ class _Decided:
 
 
 def _why_undecided(verdict: Verdict) -> str:
-    if verdict.undecided:
-        return f"{verdict.answer}: {verdict.reason}"
-    return f"{Answer.BOUNDED}: a loop may go round more often than was looked at"
+    return f"{verdict.answer}: {verdict.reason}"

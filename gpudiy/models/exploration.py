@@ -225,8 +225,9 @@ class Exploration:
 
     def _check_other_paths(self) -> None:
         """Raise `Undecidable` for what the model gives no meaning on paths that lead nowhere, too."""
-        most = max(map(len, self.paths), default=0)
-        for number in range(most if all(self.paths) else 0):
-            paths = [thread[min(number, len(thread) - 1)] for thread in self.paths]
+        every = [[*ended, *runner.waited] for ended, runner in zip(self.paths, self.runners, strict=True)]
+        most = max(map(len, every), default=0)
+        for number in range(most if all(every) else 0):
+            paths = [thread[min(number, len(thread) - 1)] for thread in every]
             if not self._looked_at.issuperset(paths):
                 prepare(self.test, self.model, Combination(self.initial, paths), ())

@@ -81,13 +81,17 @@ class PathRunner:
         self.live = live_registers(self.thread, observed) if self.heads else []
         self.terms = Terms()
         self.cut: list[Path] = []
+        self.waited: list[Path] = []
         self.doubts: list[Doubt] = []
         self._targets: dict[int, list[str]] | None = None
 
     def paths(self, unroll: int, check_time: Callable[[], None]) -> list[Path]:
-        """All paths that end; loops go round at most `unroll` times, and `cut` has the paths that would go on."""
+        """All paths that end; loops go round at most `unroll` times.
+
+        `cut` has the paths that would go on, and `waited` those that came round a loop to no effect.
+        """
         found: list[Path] = []
-        self.cut, self.doubts = [], []
+        self.cut, self.waited, self.doubts = [], [], []
         pending = [ThreadRun(0, dict(self.initial))]
         while pending:
             run = pending.pop()
@@ -95,6 +99,7 @@ class PathRunner:
             while run.position < len(self.thread):
                 if self.heads:
                     if self.collapse and run.position in self.heads and self._came_back(run):
+                        self.waited.append(run.finish(len(self.waited)))
                         break
                     visits = run.visits.get(run.position, 0) + 1
                     if visits > unroll:

@@ -19,9 +19,9 @@ from gpudiy.models.model import Model
 from gpudiy.models.problems import OutOfTime, Undecidable
 
 NO_RUN_REASON = "no run ends: threads wait at barriers, or loop, for ever"
-FIRST_BOUND, LAST_BOUND = 2, 64  # how often loops may go round
+FIRST_BOUND, LAST_BOUND = 2, 1024  # how often loops may go round
 PATIENCE = 5.0  # seconds, without a limit, for raising the bound
-MOST_COMBINATIONS = 10_000  # of paths, for which it is raised
+MOST_COMBINATIONS = 10_000  # of paths, for which it is raised without a limit
 
 
 UNDECIDED = "undecided"
@@ -144,7 +144,6 @@ def decide(
     """
     start = time.monotonic()
     deadline = None if limit is None else start + limit
-
     combinations = 1
 
     def decide_within(bound: int, end: float | None) -> Verdict:
@@ -164,7 +163,7 @@ def decide(
     verdict = decide_within(FIRST_BOUND, deadline)
     patience = start + PATIENCE if deadline is None else deadline
     while verdict.bounded and (all_outcomes or not verdict.allowed) and verdict.unroll < LAST_BOUND:
-        if combinations**2 > MOST_COMBINATIONS:  # about so many there are with twice the bound
+        if limit is None and combinations**2 > MOST_COMBINATIONS:  # about so many there are with twice the bound
             break
         deeper = decide_within(2 * verdict.unroll, patience)
         if deeper.answer is Answer.OUT_OF_TIME:

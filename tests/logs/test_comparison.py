@@ -229,6 +229,31 @@ def test_registers_of_other_names_are_their_own() -> None:
     assert (total.positive, total.histogram) == (sum(record.positive for record in records), ())
 
 
+COUNTED = """GPU_PTX counted
+{0:.reg .s32 r0; 0:.reg .s32 r1; 0:.reg .pred p;}
+ P0 | P1 ;
+ L: | st.cg.s32 [y],1 ;
+ ld.cg.s32 r0,[y] | ;
+ add.s32 r1,r1,1 | ;
+ setp.eq.s32 p,r0,0 | ;
+ @p bra L | ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+y: global
+exists (0:r1=1)
+"""
+
+
+def test_an_outcome_that_may_need_more_passes_is_not_judged() -> None:
+    """It was taken for one that conforms."""
+    text = print_test(read_test(COUNTED))
+    for passes, judged in ((1, 1), (1_000_000, 0)):
+        histogram = (OutcomeCount("0:r1=1;", 9), OutcomeCount(f"0:r1={passes};", 1))
+        record = Record("counted", text=text, histogram=histogram, positive=9, negative=1, iterations=10, chip="x")
+        found = conform(Columns.of([record]), "sc", limit=0.3)
+        assert not found.findings and len(found.judged) == judged
+        assert found.apart["undecided (bounded): a loop may go round more often than was looked at"] == 1 - judged
+
+
 def test_without_histogram_or_text(figure_tests: list[Test]) -> None:
     test = figure_tests[0]
     bare = Record(

@@ -44,6 +44,7 @@ S32, B32, B64 = ScalarType.S32, ScalarType.B32, ScalarType.B64
 HIGH = 0x80000000  # `and` with it gives 0 for all values here, but the result still depends on the register
 MEMBARS = (Scope.CTA, Scope.GPU, Scope.SYS)
 SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
+ATOMICS = (AtomicOperation.ADD, AtomicOperation.EXCH, AtomicOperation.CAS, AtomicOperation.CAS, AtomicOperation.OR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ class _Thread:
         return [Store(Variable(variable.name), value, self.access(orders, variable.proxy))]
 
     def atomic(self) -> list[Instruction]:
-        operation = self.draw(st.sampled_from([AtomicOperation.ADD, AtomicOperation.EXCH, AtomicOperation.CAS]))
+        operation = self.draw(st.sampled_from(ATOMICS))
         sources = [Immediate(self.draw(st.integers(0, 2))) for _ in range(2 if operation == "cas" else 1)]
         destination = Register(f"r{len(self.loaded) % 3}")
         self.loaded.append(destination)
@@ -215,18 +216,23 @@ class _Thread:
         return [Label(label), *body, setter, Branch(label, guard)]
 
     def wait(self) -> list[Instruction]:
-        """A loop that only reads."""
-        return self.loop(self.load())
+        """A loop that only reads, perhaps two locations, and perhaps adds up what it read."""
+        return self.loop(self.load() + self.draw(st.sampled_from([list, self.load, self.fence, self.add_up]))())
+
+    def add_up(self) -> list[Instruction]:
+        """The last value loaded, added to a register that is looked at later."""
+        total, last = Register("q"), self.loaded[-1]
+        self.loaded.append(total)
+        return [Alu(AluOperation.ADD, S32, total, (total, last))]
 
     def acquire(self) -> list[Instruction]:
         """A loop around an atomic, as in a lock."""
         return self.loop(self.atomic())
 
     def repeat(self) -> list[Instruction]:
-        """A loop that may write in every pass."""
-        return self.loop(
-            self.load() + self.draw(st.sampled_from([self.store, self.reduce, self.fence, self.guarded]))()
-        )
+        """A loop that may write, or meet a barrier, in every pass."""
+        kinds = [self.store, self.reduce, self.guarded, *([self.barrier] if self.vocabulary.barriers else [])]
+        return self.loop(self.load() + self.draw(st.sampled_from(kinds))())
 
     def count(self) -> list[Instruction]:
         """A loop of one or two passes."""

@@ -24,13 +24,14 @@ def of_columns(first: str, second: str, condition: str) -> Test:
         " : ".join(column[index] if index < len(column) else "" for column in columns)
         for index in range(max(map(len, columns)))
     ]
-    tree = "(device (kernel (cta P0) (cta P1)))\nx: global, y: global"
+    tree = "(device (kernel (cta P0) (cta P1)))\nx: global, y: global, z: global"
     return read_test("\n".join(["GPU_PTX loop", REGISTERS, "P0 : P1", *rows, tree, condition]) + "\n")
 
 
 WAIT = "L:; ld.relaxed.gpu.s32 r0,[y]; setp.eq.s32 p,r0,0; @p bra L; ld.relaxed.gpu.s32 r1,[x]"
 SEND = "st.relaxed.gpu.s32 [x],1; fence.sc.gpu; st.relaxed.gpu.s32 [y],1"
-TAKE = "L:; atom.relaxed.gpu.cas.b32 r0,[x],0,1; setp.ne.s32 p,r0,0; @p bra L"
+TAKE = "L:; atom.acquire.gpu.cas.b32 r0,[x],0,1; setp.ne.s32 p,r0,0; @p bra L"
+LOCKED = f"{TAKE}; ld.weak.s32 r1,[y]; add.s32 r1,r1,1; st.weak.s32 [y],r1; st.release.gpu.s32 [x],0"
 SWAP = "L:; atom.relaxed.gpu.exch.b32 r0,[x],1; setp.ne.s32 p,r0,0; @p bra L"
 COUNT = "L:; add.s32 r0,r0,1; st.relaxed.gpu.s32 [x],r0; setp.lt.s32 p,r0,{}; @p bra L"
 
@@ -49,8 +50,10 @@ def test_waiting_is_decided_exactly(engine: Engine, unroll: int | None) -> None:
 
 @pytest.mark.parametrize("name", ["sc", "tso", "ptx-6.0", "ptx-7.5"])
 def test_a_cas_that_fails_is_a_wait(name: str) -> None:
-    verdict = decide(of_columns(TAKE, TAKE, "0:r0=0 /\\ 1:r0=0"), load_model(name))
+    """Two threads take a lock, count, and give it back; without giving it back no run ends."""
+    verdict = decide(of_columns(LOCKED, LOCKED, "~exists (not (y=2))"), load_model(name))
     assert verdict.forbidden and not verdict.bounded
+    assert decide(of_columns(TAKE, TAKE, "0:r0=0 /\\ 1:r0=0"), load_model(name)).answer is Answer.NO_RUN
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -83,7 +86,20 @@ def test_a_loop_that_ends_by_itself_is_decided_exactly(passes: int) -> None:
 def test_an_endless_loop_has_no_runs() -> None:
     test = of_columns("L:; bra L", "st.relaxed.gpu.s32 [x],1", "x=1")
     verdict = decide(test, load_model("sc"))
-    assert verdict.forbidden and not verdict.bounded
+    assert verdict.answer is Answer.NO_RUN and not verdict.bounded
+
+
+def test_a_wait_in_vain_has_no_runs() -> None:
+    """Nobody writes what the loop waits for: that nothing is reached must not look like a forbidden outcome."""
+    verdict = decide(of_columns(WAIT, "st.relaxed.gpu.s32 [x],1", "0:r1=0"), load_model("ptx-6.0"))
+    assert verdict.answer is Answer.NO_RUN and not verdict.bounded
+
+
+def test_a_pass_in_vain_needs_a_meaning_too() -> None:
+    """What the model has no meaning for stands only where the loop goes round again."""
+    loop = "L:; ld.relaxed.gpu.s32 r0,[y]; setp.ne.s32 p,r0,0; @p bra E; fence.proxy.async; bra L; E:"
+    verdict = decide(of_columns(loop, SEND, "0:r0=5"), load_model("ptx-6.0"))
+    assert verdict.answer is Answer.NOT_SUPPORTED
 
 
 def test_a_counter_in_a_loop_is_looked_at() -> None:
@@ -94,6 +110,17 @@ def test_a_counter_in_a_loop_is_looked_at() -> None:
     assert decide(test, load_model("sc"), unroll=1).answer is Answer.BOUNDED
     # without anybody who looks at it, it is
     assert not decide(of_columns(counted, SEND, "0:r0=2"), load_model("sc"), unroll=2).allowed
+
+
+def test_a_pass_that_changes_what_a_register_depends_on_matters() -> None:
+    """r2 is 1 before and after the pass, but behind it, it no longer comes from what was read from y."""
+    first = "ld.relaxed.gpu.s32 r0,[y]; setp.eq.s32 p,r0,1; @p mov.s32 r2,1; L:; ld.relaxed.gpu.s32 r1,[z]; "
+    first += "setp.eq.s32 p,r1,0; @p mov.s32 r2,1; @p bra L; st.relaxed.gpu.s32 [x],r2"
+    second = "ld.relaxed.gpu.s32 r0,[x]; st.relaxed.gpu.s32 [y],r0; st.relaxed.gpu.s32 [z],1"
+    test = of_columns(first, second, "0:r0=1 /\\ 1:r0=1")
+    for name in ("ptx-6.0", "ptx-7.5"):
+        assert decide(test, load_model(name), unroll=1).answer is Answer.BOUNDED
+        assert decide(test, load_model(name)).allowed
 
 
 def test_all_models_of_the_library_can_do_without_reads() -> None:

@@ -157,6 +157,8 @@ class StuckSearch:
             raise OutOfTime
         if verdict.outcomes is None:
             raise Undecided(verdict)
+        if verdict.bounded:
+            self.doubt = f"a loop may go round more than {verdict.unroll} times"
         return verdict
 
     def _read_in(self, number: int, loop: Await) -> list[str]:
