@@ -183,7 +183,7 @@ def test_expectations_are_about_the_bound_that_is_given(tmp_path: Path, capsys: 
         "GPU_PTX loop\nP0\nL:\nadd r0,r0,1\nsetp.lt p,r0,3\n@p bra L\nst.cg [x],r0\n(device P0)\nx: global\nx=3\n"
     )
     for words, unroll, code in (
-        ("0", ["--unroll", "2"], 0), ("forbidden", ["--unroll", "2"], 0), ("1", ["--unroll", "2"], 1),
+        ("0", ["--unroll", "2"], 0), ("forbidden", ["--unroll", "2"], 0), ("1", ["--unroll", "2"], 3),
         ("1", [], 0), ("forbidden", [], 1),
     ):  # fmt: skip
         expected.write_text(f"loop,{words}\n")

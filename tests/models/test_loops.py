@@ -150,7 +150,7 @@ def test_what_is_said_of_a_bound() -> None:
     assert "whatever the model" not in explanation_text(explain(verdict))
     listed = decide(test, load_model("sc"), unroll=2, all_outcomes=True)
     lines = listing(listed).splitlines()
-    assert "Bounded: loops go round at most 2 times" in lines and "Undecided" in lines and "Ok" not in lines
+    assert "Bounded: loops go round at most 2 times" in lines and "Undecided (bounded)" in lines and "Ok" not in lines
     assert any(line.startswith("Observation loop Undecided") for line in lines)
     with pytest.raises(Undecided) as caught:
         outcomes(test, load_model("sc"))
