@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from gpudiy.devices.simulated import SimulatedDevice
+from gpudiy.devices.simulated import open_device
 from gpudiy.devices.simulation.profile import PROFILES
 from gpudiy.diy.generator import blueprint_of_cycle
 from gpudiy.diy.one_cycle import parse_cycle
@@ -28,11 +28,11 @@ def main() -> int:
     slowest = float("inf")
     for name, cycle in CYCLES.items():
         test = read_test(blueprint_of_cycle(parse_cycle(cycle, "bench")).text(), name)
-        SimulatedDevice.from_name("sc").run(test, Incantation(), 1, 1)  # what is loaded only once does not count
+        open_device("sc").run(test, Incantation(), 1, 1)  # what is loaded only once does not count
         speeds = []
         for profile in PROFILES:
             started = time.process_time()
-            SimulatedDevice.from_name(profile).run(test, Incantation(), ITERATIONS, 1)
+            open_device(profile).run(test, Incantation(), ITERATIONS, 1)
             speeds.append(ITERATIONS / (time.process_time() - started))
         if name == "SB":
             slowest = min(speeds)

@@ -20,9 +20,8 @@ from gpudiy.files import write_whole
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.conformance import Conformance, conform
-from gpudiy.logs.html_report.report import HtmlReport, Watch, make_report
+from gpudiy.logs.html_report.report import HtmlReport, Watch, report
 from gpudiy.logs.record import Ending, Record
-from gpudiy.logs.tables.tally import observe
 from gpudiy.models.library import load_model
 
 Execute = Callable[[Sequence[Unit]], Iterator[tuple[Unit, Record]]]
@@ -127,10 +126,10 @@ class Campaign:
 
     def report(self, jobs: int = 2, watch: Watch = lambda verdicts, total: verdicts) -> HtmlReport:
         """Write the HTML report on the records so far as `report.html` in the directory of the campaign."""
-        found = observe(Columns.of(load_records(self.plan)))
-        report = make_report(found, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
-        write_whole(self.report_path, report.text)
-        return report
+        records = Columns.of(load_records(self.plan))
+        made = report(records, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
+        made.write(self.report_path)
+        return made
 
     @property
     def report_path(self) -> Path:

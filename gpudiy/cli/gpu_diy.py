@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy.cli.help_text import HelpText
-from gpudiy.version import __version__
+from gpudiy.cli.help_text import original_parser
 
 EPILOG = """\
 example:
@@ -28,13 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="gpu-diy",
-        description="Make litmus tests from relaxation edges.",
-        epilog=EPILOG,
-        formatter_class=HelpText,
-        allow_abbrev=False,
-    )
+    parser = original_parser("gpu-diy", "Make litmus tests from relaxation edges.", EPILOG)
     parser.add_argument("-gpu-safe", "-safe", dest="safe", metavar="EDGES", help="edges to build cycles from")
     parser.add_argument(
         "-gpu-relax",
@@ -48,7 +41,6 @@ def _parser() -> ArgumentParser:
     parser.add_argument("-nprocs", dest="threads", metavar="N", type=int, help="largest number of threads (default: 4)")
     parser.add_argument("-o", dest="output", metavar="DIR", default=".", help="write here (default: .)")
     parser.add_argument("-q", dest="quiet", action="store_true", help="print no progress and no summary")
-    parser.add_argument("-version", "--version", action="version", version=f"gpu-diy (gpudiy {__version__})")
     return parser
 
 

@@ -7,9 +7,8 @@ from argparse import ArgumentParser, Namespace
 from contextlib import nullcontext
 
 from gpudiy.cli.argument_types import natural, positive, seconds
-from gpudiy.cli.help_text import HelpText
+from gpudiy.cli.help_text import original_parser
 from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings
-from gpudiy.version import __version__
 
 EPILOG = """\
 example:
@@ -28,13 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="gpu-litmus",
-        description="Run litmus tests on a GPU and print the log.",
-        epilog=EPILOG,
-        formatter_class=HelpText,
-        allow_abbrev=False,
-    )
+    parser = original_parser("gpu-litmus", "Run litmus tests on a GPU and print the log.", EPILOG)
     parser.add_argument("paths", metavar="TEST", nargs="+", help="a .litmus file, a directory, @LIST, or -")
     parser.add_argument("-gpu", action="store_true", help="has no effect: tests are always for GPUs")
     parser.add_argument(
@@ -52,14 +45,13 @@ def _parser() -> ArgumentParser:
     parser.add_argument("-limit", type=seconds, metavar="SECONDS", help="time for each test")
     parser.add_argument("-o", dest="output", metavar="FILE", help="write the log here (default: standard output)")
     parser.add_argument("-q", dest="quiet", action="store_true", help="print no progress")
-    parser.add_argument("-version", "--version", action="version", version=f"gpu-litmus (gpudiy {__version__})")
     return parser
 
 
 def _run(arguments: Namespace) -> int:
     from gpudiy.cli.progress import RunProgress
     from gpudiy.devices.opening import check_kind, list_devices
-    from gpudiy.devices.runner import Runner
+    from gpudiy.devices.run import run_on_device
     from gpudiy.logs.growing_log import GrowingLog
     from gpudiy.logs.record import EVIDENCE
     from gpudiy.logs.text_writer import print_text
@@ -75,12 +67,9 @@ def _run(arguments: Namespace) -> int:
     tests, bad = load(arguments.paths)
     log = GrowingLog.open(arguments.output, "text") if arguments.output else None
     progress = RunProgress(len(tests), settings.iterations, arguments.quiet)
-    with log or nullcontext(), Runner(device, OPENER, progress.tell) as runner:
-        for record in runner.run(tests, settings):
-            progress.finish_test()
-            if log is not None:
-                log.add(record)
-            else:
+    with log or nullcontext():
+        for record in run_on_device(device, tests, settings, log=log, watch=progress, opener=OPENER):
+            if log is None:
                 print(print_text(record), end="", flush=True)
             failed += record.ending not in EVIDENCE
     return 2 if bad else 3 if failed else 0

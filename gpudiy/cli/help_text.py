@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from argparse import RawDescriptionHelpFormatter
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from textwrap import TextWrapper
+
+from gpudiy.version import __version__
 
 WIDEST = 100  # columns
 ENTRY = re.compile(r" +\S.*?  +(?=\S)")  # a word and the gap before its meaning
@@ -22,6 +24,15 @@ class HelpText(RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         paragraphs = [text.splitlines() for text in text.split("\n\n")]
         return "\n\n".join("\n".join(_lay_out(lines, width)) for lines in paragraphs)
+
+
+def original_parser(prog: str, description: str, epilog: str, usage: str | None = None) -> ArgumentParser:
+    """The parser of a tool under the name and with the options of the literature."""
+    parser = ArgumentParser(
+        prog=prog, description=description, epilog=epilog, usage=usage, formatter_class=HelpText, allow_abbrev=False
+    )
+    parser.add_argument("-version", "--version", action="version", version=f"{prog} (gpudiy {__version__})")
+    return parser
 
 
 def _lay_out(lines: list[str], width: int) -> Iterator[str]:

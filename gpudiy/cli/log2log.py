@@ -9,9 +9,8 @@ from typing import Any
 
 from gpudiy.cli import log2log_work as work
 from gpudiy.cli.argument_types import positive
-from gpudiy.cli.help_text import HelpText
+from gpudiy.cli.help_text import original_parser
 from gpudiy.cli.log_input import LOG_HELP
-from gpudiy.version import __version__
 
 EPILOG = """\
 example:
@@ -39,14 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="log2log",
-        description="Read, change, compare and write logs of litmus tests.",
-        epilog=EPILOG,
-        formatter_class=HelpText,
-        allow_abbrev=False,
-    )
-    parser.add_argument("-version", "--version", action="version", version=f"log2log (gpudiy {__version__})")
+    parser = original_parser("log2log", "Read, change, compare and write logs of litmus tests.", EPILOG)
     verbs = parser.add_subparsers(metavar="SUBCOMMAND", required=True)
     _reading_verbs(verbs)
     _changing_verbs(verbs)

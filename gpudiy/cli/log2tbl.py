@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy.cli.argument_types import names
-from gpudiy.cli.help_text import HelpText
-from gpudiy.cli.table import KINDS, ORDERS
-from gpudiy.version import __version__
+from gpudiy.cli.help_text import original_parser
+from gpudiy.cli.table import KINDS, add_layout, add_selection
 
 SUBCOMMANDS = {"flat": "flat", "two-level": "grid", "grid": "grid", "incantations": "incantations"}
 FORMS = {
@@ -38,13 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> ArgumentParser:
-    parser = ArgumentParser(
-        prog="log2tbl",
+    parser = original_parser(
+        "log2tbl",
+        "Make tables from testing logs: HTML, LaTeX, Markdown, CSV, JSON, or text.",
+        EPILOG,
         usage="log2tbl [SUBCOMMAND] [options] LOG [LOG ...]",
-        description="Make tables from testing logs: HTML, LaTeX, Markdown, CSV, JSON, or text.",
-        epilog=EPILOG,
-        formatter_class=HelpText,
-        allow_abbrev=False,
     )
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log, a directory of logs, or a pattern of names")
     forms = parser.add_mutually_exclusive_group()
@@ -58,21 +54,8 @@ def _parser() -> ArgumentParser:
     counts.add_argument(
         "-per100k", "--per100k", dest="absolute", action="store_false", help="per 100,000 iterations (the default)"
     )
-    parser.add_argument(
-        "-tests", "--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB"
-    )
-    parser.add_argument(
-        "-chips", "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, in this order"
-    )
-    parser.add_argument("-sort", "--sort", choices=ORDERS, default="name", help="order of the tests (default: name)")
-    parser.add_argument("-reverse", "--reverse", action="store_true", help="reverse the order")
-    parser.add_argument("-weak-only", "--weak-only", action="store_true", help="only tests observed somewhere")
-    parser.add_argument(
-        "-best", "--best", action="store_true", help="of several records, the one with the highest rate"
-    )
-    parser.add_argument("-no-heat", "--no-heat", action="store_true", help="no colours")
-    parser.add_argument("-document", "--document", action="store_true", help="a complete LaTeX document")
-    parser.add_argument("-version", "--version", action="version", version=f"log2tbl (gpudiy {__version__})")
+    add_selection(parser, "-", "--")
+    add_layout(parser, "-", "--")
     return parser
 
 

@@ -9,7 +9,6 @@ from argparse import Namespace
 
 from gpudiy.cli.answer_table import AnswerTable
 from gpudiy.cli.progress import progress, say
-from gpudiy.cli.witnessing import write_witness
 from gpudiy.errors import InputError
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.asking import AnswerRow, AskedTest, Asker, ask_files
@@ -18,6 +17,7 @@ from gpudiy.models.exploration import Engine
 from gpudiy.models.progress.guarantee import ProgressGuarantee
 from gpudiy.models.progress.report import picture_of_hang
 from gpudiy.models.race_report import picture_of_race
+from gpudiy.pictures.writing import write_picture
 
 
 def ask(arguments: Namespace, sources: list[str], models: list[str]) -> int:
@@ -61,7 +61,7 @@ def _draw(asker: Asker, sources: list[str], file: str) -> int:
     if picture is None:
         say(f"{test.name}: {answer} by {model}, there is nothing to draw")
         return 0
-    write_witness(picture, file)
+    write_picture(picture, file)
     print(f"{test.name}: {answer} by {model}: {file}")
     return 1
 

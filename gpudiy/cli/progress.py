@@ -93,6 +93,11 @@ class RunProgress:
         self.done = 0
         self._line = ProgressLine(quiet)
 
+    def start(self, device: str, left: int) -> None:
+        if left < self.tests:
+            say(f"{device}: {self.tests - left:,} of {self.tests:,} tests are in the log already")
+        self.tests = left
+
     def tell(self, test: Test, iterations: int, sightings: int) -> None:
         if self._line.is_due():
             text = f"{test.name}: {iterations:,} of {self.iterations:,} iterations, {sightings:,} sightings"

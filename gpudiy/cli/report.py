@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpudiy.cli.argument_types import names, natural, positive
 from gpudiy.cli.progress import progress
+from gpudiy.cli.table import add_selection
 
 PICTURES = 100
 EPILOG = """\
@@ -28,13 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("logs", metavar="LOG", nargs="+", help="a log, a directory of logs, or a pattern of names")
     parser.add_argument("-o", "--output", metavar="FILE", default="report.html", help="the page (default: %(default)s)")
     parser.add_argument("--title", metavar="TEXT", default="What the chips showed", help="the heading of the page")
-    parser.add_argument("--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB")
-    parser.add_argument(
-        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, in this order"
-    )
-    parser.add_argument(
-        "--best", action="store_true", help="of several records of a test, use the one with the highest rate"
-    )
+    add_selection(parser, "--")
     parser.add_argument(
         "--models", metavar="M1,M2", type=_models, help="models of the verdicts, or none (default: four of the library)"
     )
@@ -50,13 +45,13 @@ def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import format_count
     from gpudiy.files import expect_writable
+    from gpudiy.logs.html_report import report as html
     from gpudiy.logs.html_report.model_verdicts import MODELS
-    from gpudiy.logs.html_report.report import make_report
 
     expect_writable(arguments.output)
     if arguments.plots:
         expect_writable(arguments.plots, folder=True)
-    report = make_report(
+    report = html.report(
         load_observations(arguments.logs, best=arguments.best),
         title=arguments.title,
         tests=arguments.tests,

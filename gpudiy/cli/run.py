@@ -149,24 +149,16 @@ def _run_on(
     quiet: bool,
 ) -> int:
     from gpudiy.cli.progress import RunProgress
-    from gpudiy.devices.runner import Runner
+    from gpudiy.devices.run import run_on_device
     from gpudiy.devices.worker import WorkerFailure
     from gpudiy.errors import InputError
 
     progress = RunProgress(len(tests), settings.iterations, quiet)
     codes = []
     try:
-        with Runner(device, OPENER, progress.tell, built) as runner:
-            missing = tests if log is None else log.missing(tests, runner.chip.device)
-            if len(missing) < len(tests):
-                say(f"{device}: {len(tests) - len(missing):,} of {len(tests):,} tests are in the log already")
-            progress.tests = len(missing)
-            for record in runner.run(missing, settings):
-                progress.finish_test()
-                if log is not None:
-                    log.add(record)
-                show_record(record)
-                codes.append(_exit_code(record))
+        for record in run_on_device(device, tests, settings, log=log, built=built, watch=progress, opener=OPENER):
+            show_record(record)
+            codes.append(_exit_code(record))
     except (InputError, WorkerFailure) as error:  # go on with the other devices
         say(error.report("gpudiy run"))
         return error.exit_code

@@ -48,35 +48,48 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="print one JSON line per row, as --format json",
     )
     parser.add_argument("-o", "--output", metavar="FILE", help="write here (default: standard output)")
-    parser.add_argument("--tests", metavar="NAMES", type=names, action="extend", default=[], help="only these: MP*,SB")
-    parser.add_argument(
-        "--chips", metavar="NAMES", type=names, action="extend", default=[], help="only these, in this order"
-    )
-    parser.add_argument("--sort", choices=ORDERS, default="name", help="order of the tests (default: name)")
-    parser.add_argument("--reverse", action="store_true", help="reverse the order")
-    parser.add_argument("--weak-only", action="store_true", help="only tests whose weak outcome was observed")
     parser.add_argument("--absolute", action="store_true", help="absolute sightings, not per 100,000 iterations")
+    add_selection(parser, "--")
+    add_layout(parser, "--")
+
+
+def add_selection(parser: ArgumentParser, *dashes: str) -> None:
+    """Options that choose tests, chips and records, with these dashes before their names."""
+    for name, what in (("tests", "only these: MP*,SB"), ("chips", "only these, in this order")):
+        spellings = [f"{dash}{name}" for dash in dashes]
+        parser.add_argument(*spellings, metavar="NAMES", type=names, action="extend", default=[], help=what)
+    best = "of several records of a test, use the one with the highest rate"
+    parser.add_argument(*(f"{dash}best" for dash in dashes), action="store_true", help=best)
+
+
+def add_layout(parser: ArgumentParser, *dashes: str) -> None:
+    """Options for the rows of a table and how it is printed."""
     parser.add_argument(
-        "--best", action="store_true", help="of several records of a test, show the one with the highest rate"
+        *(f"{dash}sort" for dash in dashes), choices=ORDERS, default="name", help="order of the tests (default: name)"
     )
-    parser.add_argument("--no-heat", action="store_true", help="no colours")
-    parser.add_argument("--document", action="store_true", help="a complete LaTeX document, not a part for \\input")
+    for name, what in (
+        ("reverse", "reverse the order"),
+        ("weak-only", "only tests whose weak outcome was observed"),
+        ("no-heat", "no colours"),
+        ("document", "a complete LaTeX document, not a part for \\input"),
+    ):
+        parser.add_argument(*(f"{dash}{name}" for dash in dashes), action="store_true", help=what)
 
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.log_input import load_observations
     from gpudiy.errors import format_count
     from gpudiy.files import expect_writable, write_whole
-    from gpudiy.logs.tables.kinds import make_tables
+    from gpudiy.logs.tables import kinds
     from gpudiy.logs.tables.printing import TableFormat, format_of, tables_text
     from gpudiy.logs.tables.terminal import print_tables
 
     form = TableFormat(arguments.format) if arguments.format else format_of(arguments.output)
     if arguments.output is not None:
         expect_writable(arguments.output)
-    tables = make_tables(
+    tables = kinds.table(
         load_observations(arguments.logs, arguments.best),
-        arguments.kind,
+        kind=arguments.kind,
         tests=arguments.tests,
         chips=arguments.chips,
         sort=arguments.sort,

@@ -12,7 +12,6 @@ from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.problems import OutOfTime
 from gpudiy.models.verdict import Undecided, decide
-from gpudiy.pictures.picture import Picture
 from gpudiy.pictures.writing import write_picture
 
 
@@ -32,14 +31,6 @@ def draw_execution(sources: list[str], models: list[str], file: str, unroll: int
     if explanation.execution is None:
         say(f"{verdict.test.name} is forbidden by {models[0]}: no run ends like this, so there is nothing to draw")
         return 1
-    write_witness(picture_of_explanation(explanation), file)
+    write_picture(picture_of_explanation(explanation), file)
     print(f"{verdict.test.name} is {verdict.answer} by {models[0]}: {file}")
     return 0
-
-
-def write_witness(picture: Picture, file: str) -> None:
-    """Write the picture of a witness; raises `GpudiyError` where it cannot be written or drawn so."""
-    try:
-        write_picture(picture, file)
-    except ValueError as problem:
-        raise InputError(str(problem)) from None

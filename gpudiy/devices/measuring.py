@@ -45,7 +45,7 @@ def measure(incantation: Incantation, iterations: int, seed: int, launcher: Laun
         slots = plan.table_slots
         used = used or _describe_use(incantation, plan)
         outcomes.update(counted.outcomes)
-        liveness = _add_counts(liveness, counted)
+        liveness += Liveness(counted.meetings, counted.timeouts, counted.overlaps, counted.stress_accesses)
         done += plan.instances
     return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
 
@@ -65,15 +65,6 @@ def _launch_and_count(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[
     if total != plan.instances:
         raise DeviceError(f"{plan.instances:,} instances gave {total:,} outcomes")
     return plan, counted
-
-
-def _add_counts(liveness: Liveness, counted: Counted) -> Liveness:
-    return Liveness(
-        liveness.meetings + counted.meetings,
-        liveness.timeouts + counted.timeouts,
-        liveness.overlaps + counted.overlaps,
-        liveness.stress_accesses + counted.stress_accesses,
-    )
 
 
 def _describe_use(incantation: Incantation, plan: LaunchPlan) -> Incantation:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from gpudiy.devices.opening import list_device_names
 from gpudiy.devices.runner import Runner
-from gpudiy.devices.settings import ITERATIONS, make_settings
+from gpudiy.devices.settings import ITERATIONS, RunSettings, make_settings
+from gpudiy.devices.worker import OPENER
 from gpudiy.harness.built import find_built_folder, load_built_tests
 from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.litmus.test import Test
 from gpudiy.logs.frame import frame_of_records
-from gpudiy.logs.growing_log import open_log_of_run
+from gpudiy.logs.growing_log import GrowingLog, open_log_of_run
 from gpudiy.logs.record import Record
 
 if TYPE_CHECKING:
@@ -58,10 +59,44 @@ def run(
     log = open_log_of_run(None if output is None else str(output), format, resume=resume)
     with log or nullcontext():
         for name in names:
-            with Runner(name, built=built) as runner:
-                missing = loaded if log is None else log.missing(loaded, runner.chip.device)
-                for record in runner.run(missing, settings):
-                    if log is not None:
-                        log.add(record)
-                    records.append(record)
+            records += run_on_device(name, loaded, settings, log=log, built=built)
     return frame_of_records(records)
+
+
+class RunWatch(Protocol):
+    """Somebody who follows a run on a device."""
+
+    def start(self, device: str, left: int) -> None:
+        """The device is open, and so many tests are left to run."""
+        ...
+
+    def tell(self, test: Test, iterations: int, sightings: int) -> None:
+        """So many iterations of the test are done, with so many sightings."""
+        ...
+
+    def finish_test(self) -> None:
+        """One more test is done."""
+        ...
+
+
+def run_on_device(
+    device: str,
+    tests: Sequence[Test],
+    settings: RunSettings,
+    *,
+    log: GrowingLog | None = None,
+    built: Path | None = None,
+    watch: RunWatch | None = None,
+    opener: str = OPENER,
+) -> Iterator[Record]:
+    """The records of tests on one device as they come; those of a log are added to it, and not run if it has them."""
+    with Runner(device, opener, None if watch is None else watch.tell, built) as runner:
+        left = tests if log is None else log.missing(tests, runner.chip.device)
+        if watch is not None:
+            watch.start(device, len(left))
+        for record in runner.run(left, settings):
+            if watch is not None:
+                watch.finish_test()
+            if log is not None:
+                log.add(record)
+            yield record

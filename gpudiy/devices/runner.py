@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol
 
 from gpudiy.devices.device import Chip
 from gpudiy.devices.settings import RunSettings, derived_seed
@@ -34,31 +33,6 @@ MOST_PROBES = 3  # failures to open a device in a row, after which it is given u
 HARMLESS = (Ending.BUILD_FAILED, Ending.REFUSED, Ending.NOT_RUNNABLE)  # endings after which the device still works
 
 Teller = Callable[[Test, int, int], None]  # a test, its iterations done, its sightings
-
-
-class RunWatch(Protocol):
-    """Somebody who follows a run on a device."""
-
-    def tell(self, test: Test, iterations: int, sightings: int) -> None:
-        """So many iterations of the test are done, with so many sightings."""
-        ...
-
-    def finish_test(self) -> None:
-        """One more test is done."""
-        ...
-
-
-class UnwatchedRun:
-    """A run that nobody follows."""
-
-    def __init__(self, tests: int = 0) -> None:
-        """`tests` is what every watch is given; it does not matter here."""
-
-    def tell(self, test: Test, iterations: int, sightings: int) -> None:
-        pass
-
-    def finish_test(self) -> None:
-        pass
 
 
 class Runner:

@@ -13,11 +13,12 @@ from gpudiy.devices.simulation.counting import Counter
 from gpudiy.devices.simulation.many_views import many_views
 from gpudiy.devices.simulation.moment import NeverEnds, Timetable
 from gpudiy.devices.simulation.obstacles import find_obstacle
-from gpudiy.devices.simulation.profile import PROFILES, MemoryFamily, Profile, UnknownProfile, find_profile
+from gpudiy.devices.simulation.profile import PROFILES, MemoryFamily, Profile
 from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.devices.simulation.replay import Replay, SingleMemory
 from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
+from gpudiy.errors import near_name
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
 from gpudiy.litmus.arithmetic import CannotCompute
@@ -44,10 +45,10 @@ def list_devices() -> list[Listing]:
 
 def open_device(profile: str) -> SimulatedDevice:
     """The simulated device of a profile; raises `UnknownDevice`."""
-    try:
-        return SimulatedDevice(find_profile(profile))
-    except UnknownProfile as error:
-        raise UnknownDevice(str(error)) from None
+    if profile not in PROFILES:
+        hint = near_name(profile, list(PROFILES)) or "the profiles are " + ", ".join(PROFILES)
+        raise UnknownDevice(f"there is no simulated chip {profile!r}; {hint}")
+    return SimulatedDevice(PROFILES[profile])
 
 
 class SimulatedDevice:
@@ -55,11 +56,6 @@ class SimulatedDevice:
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
-
-    @staticmethod
-    def from_name(name: str) -> SimulatedDevice:
-        """The device of a name like `sim:kepler`; raises `UnknownProfile`."""
-        return SimulatedDevice(find_profile(name.removeprefix(PREFIX)))
 
     @property
     def chip(self) -> Chip:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from gpudiy.devices.device import Chip, Observation
@@ -48,7 +48,7 @@ class RunTally:
         if given.iterations < asked:
             return f"the device gave {given.iterations:,} outcomes of {asked:,} iterations"
         self.outcomes.update(given.outcomes)
-        self.liveness = _sum(self.liveness, given.liveness)
+        self.liveness += given.liveness
         self.seconds += given.seconds
         self.optcheck, self.optcheck_text = given.optcheck, given.optcheck_text
         if given.incantation is not None and given.iterations > self.largest:
@@ -91,7 +91,3 @@ class RunTally:
             started=self.started.isoformat(timespec="seconds"),
             tool=f"gpudiy {__version__}",
         )
-
-
-def _sum(one: Liveness, other: Liveness) -> Liveness:
-    return Liveness(*(getattr(one, entry.name) + getattr(other, entry.name) for entry in fields(Liveness)))

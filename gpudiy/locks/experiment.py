@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gpudiy.devices.opening import check_kind
-from gpudiy.devices.runner import Runner, RunWatch, UnwatchedRun
+from gpudiy.devices.run import RunWatch, run_on_device
 from gpudiy.devices.settings import RunSettings
 from gpudiy.devices.worker import WorkerFailure
 from gpudiy.errors import DeviceFailure
@@ -69,7 +69,7 @@ def run_lock_tests(
     *,
     iterations: int = 100_000,
     seed: int = 1,
-    watch: Callable[[int], RunWatch] = UnwatchedRun,
+    watch: Callable[[int], RunWatch | None] = lambda tests: None,
     report_failure: Callable[[DeviceFailure], None] = lambda failure: None,
 ) -> LockExperiment:
     """Run one test for each question and each way to place the threads, on every device.
@@ -82,13 +82,11 @@ def run_lock_tests(
     experiment = LockExperiment(tuple(devices))
     tests = _list_tests(locks) if devices else []
     for device in devices:
-        watching = watch(len(tests))
+        settings, following = RunSettings(iterations=iterations, seed=seed), watch(len(tests))
         try:
-            with Runner(device, teller=watching.tell) as runner:
-                records = runner.run([found.test for found in tests], RunSettings(iterations=iterations, seed=seed))
-                for found, record in zip(tests, records, strict=True):
-                    watching.finish_test()
-                    experiment.runs.append(LockTestRun(found.case, device, record))
+            records = run_on_device(device, [found.test for found in tests], settings, watch=following)
+            for found, record in zip(tests, records, strict=True):
+                experiment.runs.append(LockTestRun(found.case, device, record))
         except WorkerFailure as failure:
             report_failure(failure)
             experiment.failures.append(device)

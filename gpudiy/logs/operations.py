@@ -278,7 +278,7 @@ def _sum(group: list[Record]) -> Record:
         negative=sum(record.negative for record in group),
         seconds=sum(record.seconds for record in group),
         histogram=histogram if whole else (),
-        liveness=_add_liveness(alive) if alive else None,
+        liveness=sum(alive, Liveness()) if alive else None,
     )
 
 
@@ -292,16 +292,6 @@ def _common_record(group: list[Record], what: tuple[str, str]) -> Record:
     }
     options = tuple(pair for pair in first.options if all(pair in record.options for record in group))
     return Record(first.test, chip=first.chip, options=(*options, what), optcheck=first.optcheck, **same)
-
-
-def _add_liveness(alive: list[Liveness]) -> Liveness:
-    return Liveness(
-        sum(entry.meetings for entry in alive),
-        sum(entry.timeouts for entry in alive),
-        sum(entry.overlaps for entry in alive),
-        sum(entry.stress_accesses for entry in alive),
-        sum(entry.discarded for entry in alive),
-    )
 
 
 def _share(count: int, total: int, goal: int) -> int:

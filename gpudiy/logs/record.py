@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 
 # The four incantations of ASPLOS'15 among the options of a record, whatever the log calls them.
@@ -51,6 +51,9 @@ class Liveness:
     overlaps: int = 0  # runs of `meet_every` instances in which all threads were seen running at the same time
     stress_accesses: int = 0  # accesses made by stressing threads
     discarded: int = 0  # instances that were thrown away because a loop of theirs did not end; they count nowhere
+
+    def __add__(self, other: Liveness) -> Liveness:
+        return Liveness(*(getattr(self, entry.name) + getattr(other, entry.name) for entry in fields(Liveness)))
 
 
 @dataclass(frozen=True, slots=True)

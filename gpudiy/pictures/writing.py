@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from gpudiy.errors import InputError
 from gpudiy.files import write_whole
 from gpudiy.pictures.graphviz import to_dot
 from gpudiy.pictures.picture import Picture, to_json
@@ -26,5 +27,5 @@ def write_picture(picture: Picture, path: str | Path) -> None:
         case ".json":
             data = to_json(picture).encode()
         case _:
-            raise ValueError(f"{path.name}: cannot draw a picture in this format; use one of {', '.join(SUFFIXES)}")
+            raise InputError(f"{path.name}: cannot draw a picture in this format; use one of {', '.join(SUFFIXES)}")
     write_whole(path, data)

@@ -8,7 +8,7 @@ from functools import cache
 
 from models.suite import widen_model
 
-from gpudiy.devices.simulated import SimulatedDevice
+from gpudiy.devices.simulated import SimulatedDevice, open_device
 from gpudiy.devices.simulation.unrolled import PASSES
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
@@ -23,7 +23,7 @@ PROFILES = ("fermi", "kepler", "maxwell", "volta", "sc")
 
 @cache
 def device(profile: str) -> SimulatedDevice:
-    return SimulatedDevice.from_name(f"sim:{profile}")
+    return open_device(profile)
 
 
 @cache

@@ -11,8 +11,8 @@ from models.small_tests import Vocabulary, small_tests
 
 from devices.simulated_runs import DEFAULT, PROFILES, counts, device, weak_count
 from gpudiy.devices.device import DeviceError
-from gpudiy.devices.simulated import CHUNK, SimulatedDevice, SimulatedRun
-from gpudiy.devices.simulation.profile import UnknownProfile
+from gpudiy.devices.opening import UnknownDevice
+from gpudiy.devices.simulated import CHUNK, SimulatedRun, open_device
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test, arithmetic, read_test
 from gpudiy.litmus import instruction as isa
@@ -179,10 +179,10 @@ def test_a_chip_says_that_it_is_simulated(profile: str) -> None:
 
 
 def test_an_unknown_chip_has_a_near_name() -> None:
-    with pytest.raises(UnknownProfile, match="did you mean 'kepler'"):
-        SimulatedDevice.from_name("sim:keppler")
-    with pytest.raises(UnknownProfile, match="the profiles are sc, fermi"):
-        SimulatedDevice.from_name("sim:pascal-like")
+    with pytest.raises(UnknownDevice, match="did you mean 'kepler'"):
+        open_device("keppler")
+    with pytest.raises(UnknownDevice, match="the profiles are sc, fermi"):
+        open_device("pascal-like")
 
 
 def test_loops_that_end_late_are_discarded_and_counted() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from gpudiy.errors import near_name
-
 
 class MemoryFamily(Enum):
     """The rules by which a chip keeps accesses in order."""
@@ -71,16 +69,3 @@ _PROFILES = (
     ),
 )  # fmt: skip
 PROFILES = {profile.name: profile for profile in _PROFILES}
-
-
-class UnknownProfile(ValueError):
-    """There is no simulated chip of that name."""
-
-
-def find_profile(name: str) -> Profile:
-    """The profile of a name such as `kepler`; raises `UnknownProfile`."""
-    profile = PROFILES.get(name)
-    if profile is None:
-        hint = near_name(name, list(PROFILES)) or "the profiles are " + ", ".join(PROFILES)
-        raise UnknownProfile(f"there is no simulated chip {name!r}; {hint}")
-    return profile

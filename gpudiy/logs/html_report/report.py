@@ -40,7 +40,7 @@ class HtmlReport:
 
 
 def report(
-    logs: LogSource,
+    logs: LogSource | Observations,
     *,
     title: str = TITLE,
     tests: Sequence[str] = (),
@@ -49,42 +49,25 @@ def report(
     models: Sequence[str] = MODELS,
     pictures: int = PICTURES,
     jobs: int = 1,
+    watch: Watch = lambda verdicts, total: verdicts,
 ) -> HtmlReport:
     """Make a page of what chips showed: `gpudiy.report("logs/").write("report.html")`.
 
     `logs` are paths, records, or a DataFrame of records. `tests` and `chips` are patterns such as `MP*` for what
     is shown. Of several records of a test on a chip `best` takes the one with the highest rate. `models` decide every
-    test, in `jobs` processes; `pictures` is how many executions are drawn. Bad input raises `InputError`.
-    """
-    found = observe(logs, best=best)
-    return make_report(found, title=title, tests=tests, chips=chips, models=tuple(models), pictures=pictures, jobs=jobs)
-
-
-def make_report(
-    found: Observations,
-    *,
-    title: str = TITLE,
-    tests: Sequence[str] = (),
-    chips: Sequence[str] = (),
-    models: tuple[str, ...] = MODELS,
-    pictures: int = PICTURES,
-    jobs: int = 1,
-    watch: Watch = lambda verdicts, total: verdicts,
-) -> HtmlReport:
-    """The report of observations: of all tests and chips, or of those that the patterns name.
-
-    Models decide every test, in `jobs` processes, and executions of so many tests are drawn, those that tell chips
-    apart first. `watch` passes the verdicts on as they come, and is given their number.
+    test, in `jobs` processes; `pictures` is how many executions are drawn, of tests that tell chips apart first.
+    `watch` passes the verdicts on as they come, and is given their number. Bad input raises `InputError`.
     """
     for model in models:
         load_model(model)  # a model that cannot be read is an error before any work is done
+    found = observe(logs, best=best)
     shown_chips = selected_chips(found, list(chips))
     shown_tests = selected_tests(found, shown_chips, list(tests), RowOrder.NAME)
     drawn = pictures if models else 0
     verdicts: dict[str, ModelVerdicts] = {}
     if models:
         pictured = set(most_telling(found, shown_tests, shown_chips)[:drawn])
-        work = [(found.tests[test].text, models, test in pictured) for test in shown_tests]
+        work = [(found.tests[test].text, tuple(models), test in pictured) for test in shown_tests]
         judged = watch(map_in_processes(_judge_one, work, jobs), len(work))
         verdicts = dict(zip(shown_tests, judged, strict=True))
     data = payload(found, shown_tests, shown_chips, verdicts, models, drawn)

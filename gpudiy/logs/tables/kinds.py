@@ -29,7 +29,7 @@ class TableKind(StrEnum):
 
 
 def table(
-    logs: LogSource,
+    logs: LogSource | Observations,
     *,
     kind: Literal["flat", "grid", "incantations"] = "flat",
     tests: Sequence[str] = (),
@@ -51,24 +51,7 @@ def table(
     """
     check_choice(kind, TableKind, "kind")
     check_choice(sort, RowOrder, "sort")
-    return make_tables(
-        observe(logs, best=best), kind,
-        tests=tests, chips=chips, sort=sort, reverse=reverse, weak_only=weak_only, absolute=absolute,
-    )  # fmt: skip
-
-
-def make_tables(
-    found: Observations,
-    kind: str = TableKind.FLAT,
-    *,
-    tests: Sequence[str] = (),
-    chips: Sequence[str] = (),
-    sort: str = RowOrder.NAME,
-    reverse: bool = False,
-    weak_only: bool = False,
-    absolute: bool = False,
-) -> Tables:
-    """The tables of a kind; raises `LogError` where the observations have nothing for it."""
+    found = observe(logs, best=best)
     shown_chips = selected_chips(found, chips)
     shown_tests = selected_tests(found, shown_chips, tests, RowOrder(sort), weak_only)
     if reverse:

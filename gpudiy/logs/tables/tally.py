@@ -109,11 +109,13 @@ class Observations:
             self.excerpts.setdefault((test, chip), "\n".join(filter(None, (record.optcheck, record.optcheck_text))))
 
 
-def observe(logs: LogSource, best: bool = False) -> Observations:
-    """The records by test and chip, as they match across logs.
+def observe(logs: LogSource | Observations, best: bool = False) -> Observations:
+    """The records by test and chip, as they match across logs; observations stay as they are.
 
     Several records of one test on one chip are added up; with `best` only the one with the highest rate counts.
     """
+    if isinstance(logs, Observations):
+        return logs
     columns = open_log(logs).columns
     matching, chips = match_tests(columns), chips_of(columns)
     found = Observations(clashes=matching.clashes)
