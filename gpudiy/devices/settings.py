@@ -25,6 +25,9 @@ class RunSettings:
     limit: float | None = None  # seconds a test may take
 
     def __post_init__(self) -> None:
+        for name, number in (("iterations", self.iterations), ("seed", self.seed)):
+            if not hasattr(number, "__index__"):
+                raise UsageError(f"{name}: expected a whole number, not {number!r}")
         if self.iterations < 1:
             raise UsageError(f"a run has at least 1 iteration, not {self.iterations:,}")
         if self.limit is not None and self.limit <= 0:

@@ -47,7 +47,7 @@ def open_device(profile: str) -> SimulatedDevice:
     """The simulated device of a profile; raises `UnknownDevice`."""
     if profile not in PROFILES:
         hint = near_name(profile, list(PROFILES)) or "the profiles are " + ", ".join(PROFILES)
-        raise UnknownDevice(f"there is no simulated chip {profile!r}; {hint}")
+        raise UnknownDevice(f"there is no simulated chip {profile!r}", hint=hint)
     return SimulatedDevice(PROFILES[profile])
 
 

@@ -18,6 +18,7 @@ LARGEST_TEST = 1 << 18
 HEADER = re.compile(r"\s*(\S+)[ \t]*([^\n]*)")
 FORMATS = {"GPU_PTX": read_gpu_ptx, "PTX": read_dat3m, "ptx": read_dat3m}
 NEXT_TEST = re.compile(r"^(?:GPU_PTX|PTX|ptx)[ \t]+\S+[ \t]*$", re.MULTILINE)
+LOG_START = re.compile(r'\s*(?:\{"test":|Test\s+\S+\s+(?:Allowed|Forbidden|Required)\b|%{3,}\n% Results for )')
 THREAD_ROW = re.compile(r"^[ \t]*P\d+[ \t]*(?:[|:;@]|$)", re.MULTILINE)
 
 
@@ -128,6 +129,9 @@ def _read(source: SourceText) -> SourcedTest:
     header = HEADER.match(source.text)
     if header is None:
         raise source.error("the file is empty", 0)
+    if LOG_START.match(source.text):
+        hint = "`gpudiy table` and `log2log` read logs; in Python, `gpudiy.read_log`"
+        raise source.error("this is a log, not a test", header.start(1), hint)
     if header[1] not in FORMATS:
         hint = near_name(header[1], list(FORMATS)) or "a test starts with `GPU_PTX name` or `PTX name`"
         raise source.error(f"unknown header {header[1][:40]!r}", header.start(1), hint)

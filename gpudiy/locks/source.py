@@ -60,6 +60,8 @@ def load_lock(lock: Lock | str | Path, reading: Reading = PLAIN) -> Lock:
         file = library_file(name)
         return read_lock(file.read_text(encoding="utf-8"), file.name, reading)
     path = Path(name)
+    if path.suffix not in SUFFIXES and path.exists():
+        raise InputError(f"a lock is read from a file in one of these: {', '.join(SUFFIXES)}", path=name)
     if path.suffix not in SUFFIXES:
         known = near_name(name, library_names()) or "`gpudiy lock list` lists the locks of the library"
         raise InputError(f"unknown lock {name!r}", hint=f"{known} (or name a file: {', '.join(SUFFIXES)})")

@@ -13,6 +13,7 @@ from functools import lru_cache
 from math import ceil, log, log1p
 from typing import TYPE_CHECKING, Any, Literal
 
+from gpudiy.errors import check_choice
 from gpudiy.logs.chips import chips_of, logs_of
 from gpudiy.logs.evidence import UNUSED, Count, EvidenceCounts, gather
 from gpudiy.logs.frame import LogSource, open_log
@@ -188,6 +189,8 @@ def compare(logs: LogSource, *, by: Literal["chip", "log"] | None = None) -> Chi
     `logs` are paths, records, or a DataFrame of records. Where all are about one chip, logs are compared with each
     other; `by` ("chip" or "log") says which. Raises `InputError` where there is nothing to compare.
     """
+    if by is not None:
+        check_choice(by, ("chip", "log"), "by")
     log = open_log(logs, UNUSED)
     chips = logs_of(log.columns) if by == "log" else chips_of(log.columns)
     if by is None and len(chips.names) == 1:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Union, cast
 
+from gpudiy.errors import UsageError
 from gpudiy.logs.columns import EMPTY, NAMES, SCHEMA, Columns, record_of
 from gpudiy.logs.histogram import LINE
 from gpudiy.logs.log import Log, LogError
@@ -49,6 +50,8 @@ def open_log(source: LogSource, without: tuple[str, ...] = ()) -> Log:
         return Log(source)
     if isinstance(source, (str, Path)):
         log = load_log(source, without)
+    elif not isinstance(source, Iterable):
+        raise UsageError(f"expected paths of logs, records, or a DataFrame of records, not {type(source).__name__}")
     elif (pandas := sys.modules.get("pandas")) is not None and isinstance(source, pandas.DataFrame):
         log = Log(columns_of(source))
     else:
@@ -105,9 +108,11 @@ def outcomes(frame: DataFrame) -> DataFrame:
 
 
 def columns_of(frame: DataFrame) -> Columns:
-    """The columns of a DataFrame that has at least `test`; what it lacks is empty."""
+    """The columns of a DataFrame that has at least `test` and `iterations`; what else it lacks is empty."""
     import pandas
 
+    if missing := {"test", "iterations"} - {*frame.columns}:
+        raise LogError(f"this DataFrame has no column `{min(missing)}`: its rows are not records")
     lists = {}
     for column in SCHEMA:
         empty = EMPTY[column.name]

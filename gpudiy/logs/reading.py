@@ -58,6 +58,8 @@ def read_each(
 
 def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[LogProblem]]:
     """The records of one file, and its problems."""
+    if path.endswith(".litmus"):
+        raise LogError("this is a test, not a log", path=path, hint="`gpudiy run` runs tests and writes a log")
     if is_parquet(path):
         return read_parquet(path, without), []
     text, problems = load_text(path)

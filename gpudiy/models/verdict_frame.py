@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Literal
 
-from gpudiy.errors import check_choice
+from gpudiy.errors import UsageError, check_choice
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.models.deciding import HowToDecide, decide_all
@@ -40,6 +40,11 @@ def model(
     A test that cannot be read, or an unknown model, raises `InputError`.
     """
     check_choice(engine, Engine, "engine")
+    for option, number in (("unroll", unroll), ("jobs", jobs)):
+        if number is not None and number < 1:
+            raise UsageError(f"{option}: expected a whole number from 1 on, not {number}")
+    if limit is not None and limit <= 0:
+        raise UsageError(f"limit: a time limit is above 0 seconds, not {limit:g}")
     how = HowToDecide(Engine(engine), unroll, limit, all_outcomes)
     return verdict_frame(decide_all(read_all(tests), load_models(models), how, jobs))
 

@@ -132,7 +132,7 @@ def test_a_test_is_no_log(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main([*verb, SB]) == 2
-    assert "SB: there is no result for this test" in capsys.readouterr().err
+    assert "sb.litmus: error: this is a test, not a log" in capsys.readouterr().err
 
 
 def test_a_text_is_no_binary(capsys: pytest.CaptureFixture[str]) -> None:

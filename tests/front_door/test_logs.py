@@ -90,3 +90,23 @@ def test_errors_are_of_one_family(call: Callable[[], object]) -> None:
     with pytest.raises(gpudiy.GpudiyError) as caught:
         call()
     assert caught.value.exit_code == 2
+
+
+def test_mistakes_about_logs_are_named(two_logs: list[str]) -> None:
+    with pytest.raises(gpudiy.InputError, match="this is a test, not a log"):
+        gpudiy.read_log(MP)
+    for wrong in (None, 3, gpudiy.read(MP)):
+        with pytest.raises(gpudiy.UsageError, match="expected paths of logs, records, or a DataFrame of records, not"):
+            gpudiy.compare(wrong)  # type: ignore[arg-type]
+    with pytest.raises(gpudiy.InputError, match="this DataFrame has no column `iterations`"):
+        gpudiy.table(gpudiy.model(MP, models="sc"))
+    with pytest.raises(gpudiy.UsageError, match="by: expected one of chip, log"):
+        gpudiy.compare(two_logs, by="device")  # type: ignore[arg-type]
+
+
+def test_patterns_and_models_may_be_one_text(two_logs: list[str]) -> None:
+    one, many = (
+        gpudiy.table(two_logs, tests=tests, chips=["simulated SC"]) for tests in ("mp-cas,S*", ["mp-cas", "S*"])
+    )
+    assert str(one) == str(many) and "mp-cas" in str(one)
+    assert gpudiy.report(two_logs, tests="mp-cas", models="sc").tests == ["mp-cas"]

@@ -60,3 +60,9 @@ def test_an_undecided_verdict_shows_its_reason() -> None:
     (verdict,) = gpudiy.model(EXAMPLES / "mp-acquire.litmus", models="ptx-asplos15")["verdict"]
     assert verdict.undecided
     assert "gives no meaning" in verdict._repr_html_()
+
+
+@pytest.mark.parametrize("options", [{"unroll": 0}, {"jobs": 0}, {"limit": -1}])
+def test_bad_numbers(options: dict[str, int]) -> None:
+    with pytest.raises(gpudiy.UsageError, match=next(iter(options))):
+        gpudiy.model(MP, **options)  # type: ignore[arg-type]

@@ -114,3 +114,9 @@ def test_build_refuses(tmp_path: Path, cache: None) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(gpudiy.UnwritableOutput):
         gpudiy.build(MP, arch="sm_90", output=tmp_path / "file")
+
+
+@pytest.mark.parametrize("options", [{"seed": "x"}, {"iterations": 1e5}, {"iterations": None}])
+def test_numbers_of_a_run_are_whole(options: dict[str, object]) -> None:
+    with pytest.raises(gpudiy.UsageError, match="expected a whole number, not"):
+        gpudiy.run(MP, device="sim:sc", **options)  # type: ignore[arg-type]

@@ -96,3 +96,15 @@ def test_a_test_shows_itself_as_html() -> None:
     assert "<script>" not in shown and "&lt;script&gt;" in shown
     ElementTree.fromstring(shown)
     assert "#" not in shown, "no colour but that of the text: pages are light or dark"
+
+
+def test_mistakes_about_tests_are_named(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    gpudiy.write_log(gpudiy.run(MP, device="sim:sc", iterations=100, seed=1), log)
+    with pytest.raises(gpudiy.InputError, match="this is a log, not a test"):
+        gpudiy.read(log)
+    with pytest.raises(gpudiy.UsageError, match="this is the text of a test, not a path"):
+        gpudiy.read(MP.read_text())
+    for wrong, name in ((None, "NoneType"), (3, "int"), ([None], "NoneType"), (gpudiy.read_log(log), "DataFrame")):
+        with pytest.raises(gpudiy.UsageError, match=f"expected a test or the path of one, or several, not {name}"):
+            gpudiy.read_all(wrong)  # type: ignore[arg-type]

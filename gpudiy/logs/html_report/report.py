@@ -14,7 +14,7 @@ from gpudiy.logs.html_report.page import page_text
 from gpudiy.logs.html_report.payload import payload
 from gpudiy.logs.tables.selection import RowOrder, selected_chips, selected_tests
 from gpudiy.logs.tables.tally import Observations, observe
-from gpudiy.models.library import load_model
+from gpudiy.models.library import list_model_names, load_model
 from gpudiy.processes import map_in_processes
 
 TITLE = "What the chips showed"
@@ -43,10 +43,10 @@ def report(
     logs: LogSource | Observations,
     *,
     title: str = TITLE,
-    tests: Sequence[str] = (),
-    chips: Sequence[str] = (),
+    tests: str | Sequence[str] = (),
+    chips: str | Sequence[str] = (),
     best: bool = False,
-    models: Sequence[str] = MODELS,
+    models: str | Sequence[str] = MODELS,
     pictures: int = PICTURES,
     jobs: int = 1,
     watch: Watch = lambda verdicts, total: verdicts,
@@ -58,11 +58,12 @@ def report(
     test, in `jobs` processes; `pictures` is how many executions are drawn, of tests that tell chips apart first.
     `watch` passes the verdicts on as they come, and is given their number. Bad input raises `InputError`.
     """
+    models = list_model_names(models) if models else []
     for model in models:
         load_model(model)  # a model that cannot be read is an error before any work is done
     found = observe(logs, best=best)
-    shown_chips = selected_chips(found, list(chips))
-    shown_tests = selected_tests(found, shown_chips, list(tests), RowOrder.NAME)
+    shown_chips = selected_chips(found, chips)
+    shown_tests = selected_tests(found, shown_chips, tests, RowOrder.NAME)
     drawn = pictures if models else 0
     verdicts: dict[str, ModelVerdicts] = {}
     if models:

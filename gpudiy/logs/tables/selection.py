@@ -24,6 +24,11 @@ class RowOrder(StrEnum):
     LOG = "log"  # as they come in the logs
 
 
+def list_patterns(patterns: str | Sequence[str]) -> list[str]:
+    """The patterns of a list, or of a text with commas."""
+    return [one.strip() for one in patterns.split(",") if one.strip()] if isinstance(patterns, str) else list(patterns)
+
+
 def select(names: Iterable[str], patterns: Sequence[str], what: str) -> list[str]:
     """The names that any pattern matches (`MP*`; without regard to case); each pattern must match something."""
     names = list(names)
@@ -41,10 +46,10 @@ def select(names: Iterable[str], patterns: Sequence[str], what: str) -> list[str
 
 
 def selected_tests(
-    found: Observations, chips: Sequence[str], patterns: Sequence[str], order: RowOrder, weak_only: bool = False
+    found: Observations, chips: Sequence[str], patterns: str | Sequence[str], order: RowOrder, weak_only: bool = False
 ) -> list[str]:
     """The tests that patterns choose, in order; with `weak_only` those observed on one of the chips."""
-    tests = select(found.tests, patterns, "test")
+    tests = select(found.tests, list_patterns(patterns), "test")
     if weak_only:
         tests = [test for test in tests if any(_was_observed(found, test, chip) for chip in chips)]
     if order is RowOrder.NAME:
@@ -54,10 +59,10 @@ def selected_tests(
     return tests
 
 
-def selected_chips(found: Observations, patterns: Sequence[str]) -> list[str]:
+def selected_chips(found: Observations, patterns: str | Sequence[str]) -> list[str]:
     """The chips that patterns choose, in the order of the patterns; all of them without."""
     chips: list[str] = []
-    for pattern in patterns:
+    for pattern in list_patterns(patterns):
         chips += [chip for chip in select(found.chips, [pattern], "chip") if chip not in chips]
     return chips if patterns else list(found.chips)
 
