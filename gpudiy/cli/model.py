@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from gpudiy.models.expectation import Expectations
 
 EPILOG = """\
-A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends so. For forall it
-is about what would break the condition. `gpudiy model diff --help` and `gpudiy model minimal --help` tell of more.
+A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends like this. For
+forall it is about what would break the condition. More: `gpudiy model diff --help`, `gpudiy model minimal --help`.
 
 examples:
   gpudiy model sb.litmus --models sc,ptx-6.0

@@ -78,7 +78,7 @@ def run(arguments: Namespace) -> int:
         say(f"{format_count(passed_over, 'test')} passed over: undecided by one of the models")
     if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
-        print(f"no test of these families with at most {arguments.edges} edges tells {names}")
+        print(f"no test of these families with at most {arguments.edges} edges distinguishes {names}")
     return 1 if found else 3 if passed_over else 0
 
 

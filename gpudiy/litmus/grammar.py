@@ -1,7 +1,7 @@
 """The grammar of the pieces a litmus file is made of; what they mean is decided elsewhere.
 
 Every function parses one piece of text and remembers the answer: in a family of tests the same few hundred pieces
-stand over and over again, and each distinct one is parsed once. A piece that cannot be read raises `SyntaxProblem`.
+occur again and again, and each distinct one is parsed once. A piece that cannot be read raises `SyntaxProblem`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SPACE = re.compile(r"\s*")
 
 
 class SyntaxProblem(Exception):
-    """A piece that is not well formed. The fault is at `offset` inside the piece, or where `token` stands in it (the
+    """A piece that is not well formed. The fault is at `offset` inside the piece, or where `token` occurs in it (the
     first time, or after as many other times as `occurrence` says).
     """
 

@@ -18,7 +18,7 @@ from gpudiy.models.verdict import Verdict
 LIMIT = 120.0  # seconds for one test
 LOOKED_AT = frozenset({"same-warp", "same-cluster"})  # to a model without them some settings are the same
 NO_SHARED_MEMORY = "unsupported-shared-memory"  # the flag of a model that does not speak of shared memory
-CACHED_IN_L2 = "CG"  # the set of accesses that a model names if it tells them from plain ones
+CACHED_IN_L2 = "CG"  # the set of accesses that a model names if it treats them differently from plain ones
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ NOT_LETTERS = re.compile(r"[^a-z0-9:]+")
 
 @dataclass(frozen=True, slots=True)
 class Chips:
-    """`chips[i]` is the number of the chip of record i, `names` how chips are called; `unnamed` are files."""
+    """`chips[i]` is the number of the chip of record i, `names` their names; `unnamed` are files that name no chip."""
 
     chips: list[int]
     names: list[str]
@@ -22,7 +22,7 @@ class Chips:
 
 
 def chips_of(columns: Columns) -> Chips:
-    """A chip a number: the same chip under its longer and shorter names is one."""
+    """One number per chip: its longer and shorter names are the same chip."""
     numbers: dict[tuple[str, str], int] = {}
     keys: dict[str, int] = {}
     names: list[str] = []
@@ -44,7 +44,7 @@ def chips_of(columns: Columns) -> Chips:
 
 
 def logs_of(columns: Columns) -> Chips:
-    """A log a number, for logs that are all about one chip."""
+    """One number per log, for logs that are all about one chip."""
     keys: dict[str, int] = {}
     result = [keys.setdefault(file, len(keys)) for file in columns["file"]]
     stems = [_name_of_file(file) for file in keys]
@@ -53,7 +53,7 @@ def logs_of(columns: Columns) -> Chips:
 
 
 def chip_key(name: str) -> str:
-    """What is the same in all spellings of a chip: `GeForce GTX TITAN` and `GTX Titan` are one."""
+    """The same key for all spellings of a chip: `GeForce GTX TITAN` and `GTX Titan` are one chip."""
     lowered = name.lower()
     return NOT_LETTERS.sub("", VENDORS.sub(" ", lowered)) or lowered
 

@@ -104,7 +104,7 @@ class Columns:
         self.extend_rows([{**row_of(record), "file": file, "line": line}])
 
     def extend_rows(self, rows: list[dict[str, Any]]) -> None:
-        """Rows say what is not empty."""
+        """Add rows; a column that a row does not have is empty."""
         said: set[str] = set().union(*rows)
         for name, entries in self.lists.items():
             empty = EMPTY[name]
@@ -127,7 +127,7 @@ class Columns:
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """What a record says, by column, without what is empty."""
+    """The fields of a record by column, without empty ones."""
     row = {name: value for name in PLAIN if (value := getattr(record, name)) != EMPTY[name]}
     if record.histogram:
         row["histogram"] = print_histogram(record.histogram)
@@ -143,7 +143,7 @@ def row_of(record: Record) -> dict[str, Any]:
 
 
 def record_of(row: Mapping[str, Any]) -> Record:
-    """The record of a row; what the row does not say is empty."""
+    """The record of a row; a column that the row does not have is empty."""
     plain = {name: row[name] for name in PLAIN if name in row}
     if plain.get("seed") is not None:
         plain["seed"] = int(plain["seed"])
@@ -159,7 +159,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
 
 
 def pairs_text(pairs: Iterable[tuple[str, str]]) -> str:
-    """Pairs as a JSON object, in their order; a name may be there twice."""
+    """Pairs as a JSON object, in their order; a name may occur twice."""
     return "{" + ", ".join(f"{json.dumps(name)}: {json.dumps(value)}" for name, value in pairs) + "}"
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PROGRAM_LINE = re.compile(r"^[^\n]*;[ \t]*$", re.MULTILINE)
 COMPARISON = re.compile(r"[^<>!]=")
 PAIRS_SHOWN = 3  # in one line
-MANY = 1 << 30  # stands for a size that is not known
+MANY = 1 << 30  # in place of a size that is not known
 
 
 class Relation(StrEnum):
@@ -36,7 +36,7 @@ class Relation(StrEnum):
     STRONGER = "stronger than"
     EQUAL = "as strong as"
     INCOMPARABLE = "neither weaker nor stronger than"
-    UNDECIDED = "not told apart from"  # differences were seen, but none that the counts support
+    UNDECIDED = "not distinguished from"  # differences were seen, but none that the counts support
     UNRELATED = "without a test in common with"
 
     @property

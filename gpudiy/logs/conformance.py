@@ -64,7 +64,7 @@ class Breach:
     outcome: str
     count: int
     iterations: int
-    checks: tuple[str, ...]  # the constraints that forbid it; none where no run of the threads ends so
+    checks: tuple[str, ...]  # the constraints that forbid it; none if no run of the threads ends like this
     explanation: str
     place: str  # file and line of a record that shows it
 
@@ -92,7 +92,7 @@ class Conformance:
     problems: tuple[LogProblem, ...] = ()
 
     def count(self, answer: Agreement) -> int:
-        """How many tests on how many chips agree so."""
+        """How many pairs of a test and a chip have this answer."""
         return sum(1 for entry in self.judged if entry.answer is answer)
 
     @property

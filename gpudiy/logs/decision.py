@@ -103,7 +103,7 @@ def _lifelessness(record: Record) -> str:
     """The gate of liveness: threads that never met nor overlapped, and stress that did nothing, prove nothing."""
     liveness = record.liveness
     if liveness is None:
-        return ""  # published logs do not tell
+        return ""  # published logs have no counters
     if not liveness.meetings and not liveness.overlaps and not _alone(record):
         given_up = f"; {liveness.timeouts:,} meetings were given up" if liveness.timeouts else ""
         return f"no two threads were ever seen running at the same time{given_up}"

@@ -42,7 +42,7 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class EvidenceCounts:
-    """`counts[chip][test]`; `apart` says why records are set apart, and how many."""
+    """`counts[chip][test]`; `apart` counts the records that are set apart, by reason."""
 
     columns: Columns
     matching: Matching

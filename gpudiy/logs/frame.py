@@ -40,7 +40,7 @@ def read_log(paths: Paths) -> DataFrame:
 
 
 def open_log(source: LogSource, without: tuple[str, ...] = ()) -> Log:
-    """The records of whatever holds records: paths, a DataFrame of `read_log`, records, or a `Log` itself.
+    """Open whatever has records: paths, a DataFrame of `read_log`, records, or a `Log` itself.
 
     What is damaged is left out with a `DamagedLog` warning. Raises `LogError` where it finds no record.
     """

@@ -31,7 +31,7 @@ def open_log_of_run(
     resume: bool = False,
     report_damage: Callable[[LogProblem], None] = lambda problem: None,
 ) -> GrowingLog | None:
-    """The log that a run is asked to write, see `GrowingLog.open`; None where it is asked for none."""
+    """The log that a run is asked to write, see `GrowingLog.open`; None if it is not asked for one."""
     if name is not None:
         return GrowingLog.open(name, format, resume=resume, report_damage=report_damage)
     if resume:
@@ -103,7 +103,7 @@ class GrowingLog:
         self.close()
 
     def missing(self, tests: Iterable[Test], device: str) -> list[Test]:
-        """The tests of which the log holds no result on this device: those that are still to be run."""
+        """The tests that have no result on this device in the log: those that must still be run."""
         return [test for test in tests if (content_hash(test), device) not in self._done]
 
     def add(self, record: Record) -> None:

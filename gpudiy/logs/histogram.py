@@ -60,7 +60,7 @@ def print_histogram(outcomes: Iterable[OutcomeCount]) -> str:
 
 
 def mark_weak(histogram: str, condition: str, positive: int) -> str:
-    """The histogram with its weak outcomes marked, where the log did not and the condition tells which they are."""
+    """The histogram with its weak outcomes marked, if the log does not mark them and the condition can be read."""
     expression = _expression(condition)
     if expression is None:
         return histogram

@@ -41,7 +41,7 @@ def print_json_line(record: Record) -> str:
 
 
 def read_json_lines(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
-    """The records of a file, and every line that is none."""
+    """The records of a file, and the problems of lines that are not records."""
     rows: list[dict[str, Any]] = []
     problems = []
     seen: dict[str, int] = {}
@@ -54,7 +54,7 @@ def read_json_lines(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
             problems.append(LogProblem(path, number, _wrong(error), line[:200]))
             continue
         if line in seen:
-            message = f"this record is here twice: first on line {seen[line]}"
+            message = f"this record occurs twice: first on line {seen[line]}"
             problems.append(LogProblem(path, number, message, line[:200], record.test))
             continue
         seen[line] = number
@@ -127,7 +127,7 @@ def _expect_type(name: str, value: Any, expected: Any) -> Any:
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> object:
-    """An object, unless a name is there twice."""
+    """An object, or a list of pairs if a name occurs twice."""
     listed = list(pairs)
     unique = dict(listed)
     return unique if len(unique) == len(listed) else listed

@@ -9,7 +9,7 @@ from gpudiy.logs.columns import Columns
 
 
 class LogError(InputError):
-    """A log that cannot be read at all, or is asked for what it does not say."""
+    """A log that cannot be read at all, or that lacks what is asked for."""
 
 
 @dataclass(frozen=True, slots=True)

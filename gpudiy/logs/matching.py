@@ -29,7 +29,7 @@ class Matching:
 
 
 def match_tests(columns: Columns) -> Matching:
-    """Number the tests of all records. A name that stands for different tests is a clash: they are kept apart."""
+    """Number the tests of all records. A name that is used for different tests is a clash: these are kept apart."""
     kinds: dict[tuple[str, str, str, str], list[int]] = {}
     for place, kind in enumerate(zip(*(columns[name] for name in ("test", "hash", "tool", "text")), strict=True)):
         if kind in kinds:
@@ -71,12 +71,12 @@ def _signature(hash: str, tool: str, text: str) -> Signature:
 
 @lru_cache(maxsize=1 << 16)
 def normal_text(text: str) -> str:
-    """The text without its name and without what only a reader's eye needs."""
+    """The text without its name and its layout."""
     return " ".join(FIRST_LINE.sub("", text, count=1).split())
 
 
 def _parts(groups: dict[Signature, list[int]], columns: Columns) -> list[tuple[Signature, list[int]]]:
-    """The records of one name, by test. What says nothing of its test, or in other words, goes with the name."""
+    """The records of one name, by test. A record without a hash and without a text belongs to its name."""
     described: dict[Signature, list[int]] = defaultdict(list)
     silent: list[int] = []
     for signature, places in groups.items():
@@ -98,7 +98,7 @@ def _parts(groups: dict[Signature, list[int]], columns: Columns) -> list[tuple[S
 
 @lru_cache(maxsize=1 << 14)
 def _content(text: str) -> str:
-    """The hash of the meaning of a test, or nothing where the text does not tell all of it."""
+    """The hash of the meaning of a test, or an empty text if the test cannot be read."""
     from gpudiy.litmus import LitmusError, content_hash, read_test
 
     try:

@@ -1,4 +1,4 @@
-"""What is done to whole logs: sort, sum, merge, normalize, average, best, filter, rename, compare test by test."""
+"""Operations on whole logs: sort, sum, merge, normalize, average, best, filter, rename, compare test by test."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def average_records(records: Records, by_incantation: bool = False) -> list[Reco
 
 
 def normalize_record(record: Record, iterations: int = PER) -> Record:
-    """The counts as they would be in so many iterations; what was seen is never rounded to nothing, nor to all."""
+    """The counts scaled to so many iterations; a count above zero never becomes zero, one below all never all."""
     if not record.iterations or record.iterations == iterations:
         return record
     positive = _share(record.positive, record.iterations, iterations)
@@ -118,7 +118,7 @@ def group_records(records: Iterable[Record], by_incantation: bool = False) -> di
 
 
 def key_of(record: Record, by_incantation: bool = False) -> Key:
-    """Tests of one name and another meaning are other tests."""
+    """The key of a record; tests with the same name and different hashes are different tests."""
     return (
         f"{record.test}\n{record.hash}",
         record.chip or record.device,
@@ -128,7 +128,7 @@ def key_of(record: Record, by_incantation: bool = False) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records to keep; what is not asked for is not looked at."""
+    """Which records to keep; a filter that is not set keeps all."""
 
     tests: tuple[str, ...] = ()  # patterns with * and ?
     chips: tuple[str, ...] = ()
@@ -218,7 +218,7 @@ class ComparedTest:
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """What the first log is: a test that the other does not have counts like one with the other answer."""
+        """What the first log is here; a test that the second does not have counts as the opposite answer there."""
         one, other = self.counts
         if one is None:
             return ()

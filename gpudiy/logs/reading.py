@@ -37,7 +37,7 @@ def load_log(paths: Paths, without: tuple[str, ...] = ()) -> Log:
 def read_each(
     paths: Paths, problems: list[LogProblem], read: Callable[[str], Result]
 ) -> Iterator[tuple[str, Result | None]]:
-    """Each file that the paths stand for, and what `read` makes of it.
+    """Each file that the paths name, and what `read` makes of it.
 
     A file that was named must be a log. One that was only found, in a directory or by a pattern, need not be: it gives
     None and is added to the problems.

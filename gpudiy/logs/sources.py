@@ -20,7 +20,7 @@ PARQUET = b"PAR1"
 
 
 def find_logs(paths: Iterable[str | Path]) -> Iterator[str]:
-    """The files that the paths stand for, in a stable order; raises `LogError` for a path that names nothing."""
+    """The files that the paths name, in a stable order; raises `LogError` for a path that names nothing."""
     for given in paths:
         path = str(given)
         if path == STANDARD_INPUT:

@@ -1,4 +1,4 @@
-"""What counts are worth: rates with exact intervals, what a zero means, how much it takes to see something again."""
+"""Statistics of counts: rates with exact intervals, the bound that a zero gives, iterations to see something again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import ceil, exp, expm1, inf, isclose, lgamma, log, log1p, pi, sqrt
 CONFIDENCE = 0.95
 CLOSE = 1e-13  # relative: where the search for a bound ends
 MOST_STEPS = 200  # of that search; halving alone needs about 60, and more only for rates below 1e-15
-TINY = 1e-300  # stands for 0 in a continued fraction
+TINY = 1e-300  # in place of 0 in a continued fraction
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What logs hold, by chip; read from Parquet without building records, so that a million of them are quick."""
+"""Counts of logs by chip; Parquet is read without building records, so that a million of them are quick."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NEEDED = ("test", "chip", "condition", "iterations", "positive", "negative", "en
 
 @dataclass(frozen=True, slots=True)
 class ChipSummary:
-    """What the records of a chip say together; `apart` are those that are not evidence."""
+    """The counts of all records of a chip; `apart` counts those that are not evidence."""
 
     chip: str
     records: int

@@ -219,7 +219,7 @@ class _Lines:
             raise Damage(f"the {word} line is about {name}: another output runs into this one", self.at)
 
     def _row(self, found: _Found, start: int) -> dict[str, Any]:
-        unsaid = found.quantifier if found.quantifier != "exists" else ""  # the head of the result tells that much
+        unsaid = found.quantifier if found.quantifier != "exists" else ""  # known from the head of the result
         row: dict[str, Any] = {"test": found.test, "condition": found.condition or unsaid}
         if found.hash:
             row["hash"] = found.hash
@@ -259,7 +259,7 @@ class _Lines:
 
 
 def _failure(words: str) -> dict[str, Any]:
-    """A run that failed; the word before the colon tells how, where gpudiy wrote it."""
+    """A run that failed; the word before the colon is its ending if gpudiy wrote it."""
     ending, _, reason = words.partition(":")
     try:
         return {"ending": str(Ending(ending.strip())), "reason": reason.strip()}

@@ -25,7 +25,7 @@ ASSEMBLER = "Generated assembler"
 FAILURE = re.compile(r"^.*(?:[Ff]ail|[Aa]ssert|[Ee]rror:).*$", re.MULTILINE)
 
 DEVICE = "-- device info --"
-SOME_COMMAND = "\0"  # stands for any
+SOME_COMMAND = "\0"  # in place of any command
 INFO = re.compile(r"([^:\n]+):[ \t]*(.*)")
 COMMENT = re.compile(r"/\*[ \t]*(.+?)[ \t]*:(?:[ \t]+(.*?))?[ \t]*\*/")
 DEFINE = re.compile(r"#define[ \t]+(\w+)[ \t]*(.*)")

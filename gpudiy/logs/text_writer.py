@@ -19,7 +19,7 @@ OPTCHECK_START = re.compile(r"(?:Binary|File) '.*' successfully")
 
 
 def print_text(record: Record) -> str:
-    """One record as text. What does not fit a line of a log is written on one line, as JSON Lines keep it as it is."""
+    """One record as text. Line breaks in a field become blanks; JSON Lines keep them."""
     parts = []
     if record.text:
         file = dict(record.options).get(LITMUS_FILE, f"{_line(record.test)}.litmus")
@@ -45,7 +45,7 @@ def observation_word(positive: int, negative: int) -> str:
 
 
 def is_validated(condition: str, positive: int, negative: int) -> bool:
-    """Whether what the test claims is what was seen."""
+    """Whether the counts agree with what the test claims."""
     kind = kind_of(condition)
     if kind == "Required":
         return negative == 0
@@ -88,7 +88,7 @@ def _hash(record: Record) -> str:
 
 
 def _time(record: Record) -> str:
-    """Herd's tools want digits after the point; as many as it takes."""
+    """The line with the time, with as many digits after the point as it needs; herd's tools expect some."""
     if not record.seconds:
         return f"Time {_line(record.test)} 0.00\n"
     text = f"{record.seconds:.2f}"

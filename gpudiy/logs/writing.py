@@ -1,4 +1,4 @@
-"""Logs written whole, in the format that the name of the file asks for."""
+"""Write logs whole, in the format of the suffix of the file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SUFFIXES = {
 
 
 def format_of(path: str) -> LogFormat:
-    """What the name of a file asks for; raises `LogError` for a name that asks for nothing known."""
+    """The format of the suffix of a file; raises `LogError` for an unknown suffix."""
     suffix = Path(path.removesuffix(".gz")).suffix.lower()
     if suffix not in SUFFIXES:
         raise LogError(f"the name of a log ends in {', '.join(SUFFIXES)}", path=path)
@@ -76,7 +76,7 @@ def log_text(columns: Columns, format: LogFormat) -> str:
 
 
 def _csv_text(columns: Columns) -> str:
-    """Counts without histograms; what a CSV has no column for is left out."""
+    """Counts without histograms; other fields are left out."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

@@ -31,7 +31,7 @@ class Counter:
         self.known: dict[int, Outcome | None] = {}
 
     def codes(self, times: list[Times], size: int) -> NDArray[np.int64]:
-        """For each instance a number that stands for the order of all deciding pairs.
+        """For each instance a number that encodes the order of all deciding pairs.
 
         With more pairs than bits the bits are hashed: two orders then share a number about once in 2^63.
         """

@@ -11,7 +11,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def page_text(data: dict[str, object], title: str) -> str:
-    """A page that asks nothing of any network."""
+    """A page that needs no network."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

@@ -21,7 +21,7 @@ NAMED_TESTS = 80  # up to here each test is named below the heat map
 SUFFIXES = (".png", ".svg")
 ZERO, NO_EVIDENCE, INK, QUIET = "#f0ede8", "#b5aca0", "#1c1917", "#6f675e"
 MOST_PANELS = 24  # of incantations: more do not fit a page
-RESOLUTION = 160  # dots an inch
+RESOLUTION = 160  # dots per inch
 
 
 def write_plots(found: Observations, tests: Sequence[str], chips: Sequence[str], folder: Path) -> list[Path]:

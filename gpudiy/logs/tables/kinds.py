@@ -43,7 +43,7 @@ def table(
     """Show what chips showed: `print(gpudiy.table("logs/", tests=["MP*"]))`.
 
     `logs` are paths, records, or a DataFrame of records. A "flat" table has one row per test and one column per chip, a
-    "grid" of each shape says what stands between the accesses, "incantations" has one column per incantation. `tests`
+    "grid" of each shape shows what is between the accesses, "incantations" has one column per incantation. `tests`
     and `chips` are patterns such as `MP*`. `sort` orders the tests by name, by highest rate or as in the log, `reverse`
     the other way round. `weak_only` leaves out tests whose weak outcome was not observed, `absolute` prints sightings
     as they are and not per 100,000 iterations. Of several records of a test on a chip `best` takes the one with the

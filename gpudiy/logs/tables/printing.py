@@ -79,7 +79,7 @@ def tables_text(tables: Sequence[Table], form: TableFormat, heat: bool = True, d
 
 
 def html_text(tables: Sequence[Table], heat: bool = True) -> str:
-    """One page that needs nothing else."""
+    """One page in one file."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(

@@ -13,7 +13,7 @@ from gpudiy.logs.tables.tally import Observations
 
 
 class SelectionError(InputError):
-    """A name that nothing answers to."""
+    """A name that no test or chip has."""
 
 
 class RowOrder(StrEnum):

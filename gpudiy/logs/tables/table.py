@@ -1,4 +1,4 @@
-"""`Table`: rows and columns of cells, before anybody decides how they are printed."""
+"""`Table`: rows and columns of cells, independent of how they are printed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is printed; `number` for whoever counts on, `heat` from 0 (nothing) to 1 (always)."""
+    """The text of a cell, its number, and its heat from 0 (never seen) to 1 (always)."""
 
     text: str = ""
     number: float | None = None
@@ -102,7 +102,7 @@ def heat_of(rate: float) -> float:
 
 
 def notes_for(rows: tuple[TableRow, ...], absolute: bool) -> tuple[str, ...]:
-    """How the cells are to be read, with a line for each unusual word among them."""
+    """How to read the cells, with a line for each unusual word in them."""
     unit = "Sightings of the weak outcome" + ("." if absolute else " in 100,000 iterations.")
     used = {cell.sighting for row in rows for cell in row.cells}
     blank = any(not cell.text for row in rows for cell in row.cells)

@@ -50,7 +50,7 @@ class SightingTally:
 
 @dataclass(frozen=True, slots=True)
 class KnownTest:
-    """A test of the records: its name, unique among them, and what the records tell of it."""
+    """A test of the records: its name, unique among them, and what the records say about it."""
 
     name: str
     hash: str = ""
@@ -83,7 +83,7 @@ class KnownChip:
 class Observations:
     """Tests and chips in the order in which they first came, and a tally for each pair that was run.
 
-    `incantations` splits the tallies by the four switches, as a number from 0 to 15, where records tell them.
+    `incantations` splits the tallies by the four switches, as a number from 0 to 15, for records that name them.
     """
 
     tests: dict[str, KnownTest] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Observations:
     incantations: dict[tuple[str, str, int], SightingTally] = field(default_factory=dict)
     excerpts: dict[tuple[str, str], str] = field(default_factory=dict)  # of optcheck
     records: int = 0
-    clashes: tuple[str, ...] = ()  # names that stand for different tests
+    clashes: tuple[str, ...] = ()  # names that are used for different tests
 
     def add(self, record: Record, test: str, chip: str, best: bool) -> None:
         self.records += 1
