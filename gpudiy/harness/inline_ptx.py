@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from gpudiy.litmus.access import ScalarType
 
+OTHERS_AT_BARRIER = "it waits at a barrier of the CTA, in which other instances run too"  # who would release each other
+
 
 class Unrealisable(Exception):
     """A model can decide this thread, but no GPU can run it; the message says why."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpudiy.harness.inline_ptx import OTHERS_AT_BARRIER
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, FinalVariable, Value
 from gpudiy.litmus.flow import Use, memory_uses
@@ -89,7 +90,7 @@ def obstacle_of_shape(test: Test, shape: Shape) -> str | None:
     if any(variable.aliases is not None for variable in test.memory_map.variables):
         return "two of its variables are names of one location"
     if any(isinstance(instruction, Barrier) for thread in test.threads for instruction in thread):
-        return "it waits at a barrier of the CTA, in which other instances run too"
+        return OTHERS_AT_BARRIER
     if _shared_addresses(test):
         return "it stores or observes the address of a shared variable"
     return None

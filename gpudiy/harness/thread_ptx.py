@@ -16,7 +16,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from gpudiy.harness.inline_ptx import Input, InputKind, Output, PtxLine, ThreadPtx, Unrealisable, constraint_of
+from gpudiy.harness.inline_ptx import (
+    OTHERS_AT_BARRIER,
+    Input,
+    InputKind,
+    Output,
+    PtxLine,
+    ThreadPtx,
+    Unrealisable,
+    constraint_of,
+)
 from gpudiy.harness.ptx_obstacles import expect_realisable
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable
@@ -171,7 +180,7 @@ class _Writer:
                 self.constants.clear()
                 self._add(f"{instruction.name}_%=:", index)
             case Barrier():
-                self._add(f"{self._guard_text(instruction)}{_barrier_text(self, instruction)};", index)
+                raise Unrealisable(self.thread, index, OTHERS_AT_BARRIER)
             case Fence() | ProxyFence():
                 self._statement(index, instruction)
 
@@ -199,9 +208,6 @@ class _Writer:
                 return Register(self._address(operand.name))
             case Immediate():
                 return operand
-
-    def operand_text(self, operand: Operand) -> str:
-        return operand_text(self._operand(operand))
 
     def _place(self, address: Address) -> Address:
         if isinstance(address, Register):
@@ -356,12 +362,6 @@ def _register_names(declarations: dict[str, RegisterDeclaration]) -> dict[str, s
 
 def _set_constant_predicate(name: str, value: int, guard: str) -> str:
     return f"{guard}setp.{'eq' if value else 'ne'}.u32 {name},0,0;"
-
-
-def _barrier_text(writer: _Writer, barrier: Barrier) -> str:
-    """`barrier` and not `bar`: the threads of a warp may arrive one by one."""
-    count = "" if barrier.count is None else f",{writer.operand_text(barrier.count)}"
-    return f"barrier.{barrier.mode} {writer.operand_text(barrier.identifier)}{count}"
 
 
 def _copy_out(number: int, output: Output, name: str) -> str:

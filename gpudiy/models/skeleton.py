@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 
+from gpudiy.litmus.barrier_visit import BarrierVisit, UnclearRelease, find_endless_waits
 from gpudiy.litmus.condition import Value
 from gpudiy.litmus.instruction import Barrier, BarrierMode
 from gpudiy.litmus.memory_types import initial_memory
@@ -14,6 +15,7 @@ from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.event import Event, EventKind, Trace
 from gpudiy.models.event_sets import CACHE_SETS, SPACE_SETS, cache_of, scope_of, set_names
+from gpudiy.models.problems import Undecidable
 
 
 class EventSkeleton:
@@ -132,17 +134,25 @@ class EventSkeleton:
         """For every barrier that waits, the ways in which arrivals release it, as parts of the relation syncbar.
 
         A barrier without a count meets all others of its CTA, instance and identifier; one with a count is released by
-        any count - 1 others. Without a way it waits for ever.
+        any count - 1 others. Without a way it waits for ever. See `barrier_visit` for those of PTX.
         """
         barriers = [number for number, event in enumerate(self.events) if event.kind is EventKind.BARRIER]
+        visits = [visit_of(self.events[number]) for number in barriers]
+        try:
+            endless = find_endless_waits(visits, [placement.cta for placement in self.test.scope_tree.placements])
+        except UnclearRelease as problem:
+            raise Undecidable(str(problem)) from None
         found = []
-        for number in barriers:
+        for place, number in enumerate(barriers):
             event = self.events[number]
-            assert isinstance(event.instruction, Barrier)
-            if event.instruction.mode is BarrierMode.ARRIVE:
+            if not visits[place].waits:
                 continue
             others = [other for other in barriers if other != number and self._meets(event, self.events[other])]
-            ways = [tuple(others)] if event.count is None else combinations(others, max(0, event.count - 1))
+            ways: Iterable[tuple[int, ...]] = [tuple(others)]
+            if place in endless:
+                ways = ()
+            elif event.count is not None:
+                ways = combinations(others, max(0, event.count - 1))
             found.append([self.algebra.relation((other, number) for other in way) for way in ways])
         return found
 
@@ -169,6 +179,12 @@ class EventSkeleton:
     def _meets(self, one: Event, other: Event) -> bool:
         placements = self.test.scope_tree.placements
         return one.meeting == other.meeting and placements[one.thread].cta == placements[other.thread].cta
+
+
+def visit_of(event: Event) -> BarrierVisit:
+    """The visit that the event of a barrier is."""
+    assert isinstance(event.instruction, Barrier)
+    return BarrierVisit(event.thread, event.meeting, event.count, event.instruction.mode is BarrierMode.SYNC)
 
 
 def _thread(event: Event) -> int | None:

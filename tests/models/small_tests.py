@@ -176,7 +176,7 @@ class _Thread:
     def barrier(self) -> list[Instruction]:
         counts = st.none() | st.integers(1, 3).map(Immediate) if self.vocabulary.counts else st.none()
         mode = self.draw(st.sampled_from([BarrierMode.SYNC, BarrierMode.SYNC, BarrierMode.ARRIVE]))
-        return [Barrier(mode, Immediate(0), self.draw(counts))]
+        return [Barrier(mode, Immediate(0), self.draw(counts), self.draw(st.integers(0, 1)))]
 
     def dependent(self) -> list[Instruction]:
         """A store of a value that depends on a read, or whose number only seems to."""

@@ -20,6 +20,7 @@ from gpudiy.models.progress.lockstep import meeting_points
 from gpudiy.models.progress.report import picture_of_hang, progress_text
 from gpudiy.models.progress.stuck import StuckSearch
 from gpudiy.models.progress.verdict import ProgressAnswer, decide_progress
+from gpudiy.models.verdict import Answer, decide
 
 FOLDER = Path(__file__).parent.parent / "data" / "progress"
 EXPECT = re.compile(r"\(\* progress(?: (\S+))?: (.*) \*\)")
@@ -211,3 +212,45 @@ def test_executions_agree_with_the_oracle(
 ) -> None:
     found = StuckSearch(as_test(program), load_model("sc"), guarantee, None).find()
     assert (found is not None) == hangs(program, guarantee)
+
+
+@st.composite
+def barrier_tests(draw: st.DrawFn) -> Test:
+    """Threads of one CTA that only wait at barriers of PTX; each identifier has one count."""
+    counts = [draw(st.sampled_from(["", "", ",32", ",64", ",96"])) for _ in range(2)]
+    barrier = st.sampled_from([f"bar.sync {identifier}{count}" for identifier, count in enumerate(counts)])
+    columns = draw(st.lists(st.lists(barrier, min_size=1, max_size=3), min_size=2, max_size=4))
+    rows = [" : ".join(column[row] if row < len(column) else "" for column in columns) for row in range(3)]
+    heads = " : ".join(f"P{number}" for number in range(len(columns)))
+    warps = " ".join(f"(warp P{number})" for number in range(len(columns)))
+    rows = [row for row in rows if row.strip(" :")]
+    return read_test("\n".join(["GPU_PTX bars", heads, *rows, f"(device (cta {warps}))", "x: global", "x=0"]) + "\n")
+
+
+@given(barrier_tests())
+@settings(max_examples=200, deadline=None)
+def test_no_run_ends_exactly_if_the_machine_hangs(test: Test) -> None:
+    """Barriers alone leave no choice: the machine that runs them and the executions of the model agree."""
+    verdict = decide(test, load_model("sc"))
+    if verdict.answer is not Answer.NOT_SUPPORTED:
+        progress = decide_progress(test, "sc", "fair").answer
+        assert (verdict.answer is Answer.NO_RUN) == (progress is ProgressAnswer.MAY_HANG)
+
+
+def test_barriers_of_dat3m(corpus: Path) -> None:
+    """Its tests of barriers end but for those that no run of it ends, by its definition of counts and instances."""
+    found = [file for file in (corpus / "dat3m-ptx").glob("*/*.litmus") if "bar" in file.name or "quorum" in file.name]
+    hang = {"quorum1-hang", "quorum2-hang", "PC-bar-sync-sync-3", "PC-bar-sync-sync-4"}
+    assert len(found) > 25
+    for file in found:
+        for model in ("sc", "ptx-6.0"):
+            answer = decide_progress(read_test(file.read_text()), model, "fair").answer
+            assert answer == ("may hang" if file.stem in hang else "terminates"), (file.name, model)
+
+
+@pytest.mark.parametrize(("name", "answer"), [("relacq", "terminates"), ("rlx", "terminates"), ("weak", "may hang")])
+@pytest.mark.parametrize("model", ["ptx-6.0", "ptx-7.5"])
+def test_liveness_of_dat3m(corpus: Path, name: str, answer: str, model: str) -> None:
+    """The rows about these files in Dat3M's own PTXv6_0-Liveness-expected.csv and PTXv7_5-Liveness-expected.csv."""
+    test = read_test((corpus / "dat3m-ptx" / "Manual" / f"XF-Barrier-{name}.litmus").read_text())
+    assert decide_progress(test, model, "fair").answer == answer

@@ -19,6 +19,7 @@ from gpudiy.litmus import Test
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, Order, Proxy, Scope
 from gpudiy.litmus.barrier_count import count_threads
+from gpudiy.litmus.barrier_visit import BarrierVisit, UnclearRelease, find_endless_waits
 from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.instruction_text import instruction_text
 
@@ -45,6 +46,7 @@ def _obstacles(test: Test, profile: Profile) -> Iterator[str]:
     if len(program.events) > MOST_EVENTS:
         yield f"it has {len(program.events)} accesses, fences and barriers with its loops unrolled, over {MOST_EVENTS}"
     yield from _waiting(program)
+    yield from _endless_waits(program)
 
 
 def _unknown(instruction: isa.Instruction, profile: Profile) -> str | None:
@@ -86,6 +88,23 @@ def _barriers(number: int, thread: tuple[isa.Instruction, ...]) -> Iterator[str]
             barrier.count, (isa.Immediate, type(None))
         ):
             yield f"P{number} takes the number of a barrier from a register"
+
+
+def _endless_waits(program: SimulatedProgram) -> Iterator[str]:
+    """Barriers of PTX at which threads wait for each other in vain; such a device would hang, too."""
+    visits = []
+    for event in program.events:
+        if isinstance(event.instruction, isa.Barrier):
+            count = event.instruction.count
+            expected = count_threads(count.value) if isinstance(count, isa.Immediate) else None
+            visits.append(BarrierVisit(event.thread, event.meeting, expected, event.waits))
+    try:
+        endless = find_endless_waits(visits, [placement.cta for placement in program.placements])
+    except UnclearRelease as problem:
+        yield str(problem)
+        return
+    if endless:
+        yield f"P{visits[min(endless)].thread} waits at a barrier for ever, since others wait elsewhere"
 
 
 def _waiting(program: SimulatedProgram) -> Iterator[str]:

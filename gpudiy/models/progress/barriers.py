@@ -1,4 +1,7 @@
-"""Barriers of a CTA while a test runs: who has arrived, and whom that releases."""
+"""Barriers of a CTA while a test runs: who has arrived, and whom that releases.
+
+`gpudiy.litmus.barrier_visit` says how those of PTX and those of Dat3M differ.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from gpudiy.litmus.barrier_count import count_threads
+from gpudiy.litmus.barrier_visit import NO_INSTANCE
 from gpudiy.models.problems import Undecidable
 
 
@@ -33,13 +37,20 @@ def add_arrival(arrivals: Arrivals, key: BarrierKey, arrival: Arrival) -> Arriva
     before = known.get(key, ())
     if any(other.expected != arrival.expected for other in before):
         raise Undecidable(f"threads wait at barrier {key.identifier} with different counts")
+    if arrival in before and not starts_anew(key, before):
+        return arrivals
     known[key] = tuple(sorted((*before, arrival), key=lambda each: each.thread))
     return tuple(sorted(known.items()))
 
 
-def is_complete(arrived: tuple[Arrival, ...], unfinished: Iterable[int]) -> bool:
-    """Whether a barrier is complete; without a count it waits for all threads of the CTA that have not finished."""
+def is_complete(arrived: tuple[Arrival, ...], awaited: Iterable[int]) -> bool:
+    """Whether a barrier is complete; without a count it waits for all threads that are awaited there."""
     count = arrived[0].expected
     if count is not None:
         return len(arrived) >= count_threads(count)
-    return {each.thread for each in arrived}.issuperset(unfinished)
+    return {each.thread for each in arrived}.issuperset(awaited)
+
+
+def starts_anew(key: BarrierKey, arrived: tuple[Arrival, ...]) -> bool:
+    """Whether a barrier, once complete, waits again; the counts of Dat3M are reached for ever."""
+    return key.instance == NO_INSTANCE or not arrived or arrived[0].expected is None

@@ -32,7 +32,7 @@ from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.models.problems import Undecidable
-from gpudiy.models.progress.barriers import Arrival, Arrivals, BarrierKey, add_arrival, is_complete
+from gpudiy.models.progress.barriers import Arrival, Arrivals, BarrierKey, add_arrival, is_complete, starts_anew
 from gpudiy.models.progress.machine import Action, Memory, Program, Registers
 
 Lanes = tuple[int, ...]  # threads
@@ -258,17 +258,18 @@ class WarpMachine:
         left: list[tuple[BarrierKey, tuple[Arrival, ...]]] = []
         warps = list(state.warps)
         for key, arrived in state.arrivals:
-            unfinished = [lane for lane in self._list_unfinished(state) if self.programs[lane].cta == key.cta]
-            if not is_complete(arrived, unfinished):
+            awaited = [lane for lane in self._list_unfinished(state) if self.programs[lane].is_awaited_at(key)]
+            complete = is_complete(arrived, awaited)
+            if not complete or not starts_anew(key, arrived):
                 left.append((key, arrived))
+            if not complete:
                 continue
             for warp, point in enumerate(warps):
                 if point.waiting == key and point.paths:
                     *below, top = point.paths
                     warps[warp] = WarpPoint(self._settle((*below, top._replace(position=top.position + 1))))
-        if len(left) == len(state.arrivals):
-            return state
-        return self._release(state._replace(warps=tuple(warps), arrivals=tuple(left)))
+        after = state._replace(warps=tuple(warps), arrivals=tuple(left))
+        return state if after == state else self._release(after)
 
     def _list_unfinished(self, state: WarpState) -> Iterator[int]:
         for warp, point in enumerate(state.warps):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gpudiy.litmus.access import Proxy
+from gpudiy.litmus.barrier_visit import NO_INSTANCE
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.instruction import (
     Alu,
@@ -29,6 +30,7 @@ from gpudiy.litmus.instruction import (
     Register,
     SetPredicate,
     Store,
+    destination_of,
     guard_of,
 )
 from gpudiy.litmus.instruction_text import instruction_text
@@ -36,7 +38,7 @@ from gpudiy.litmus.memory_types import initial_memory, wrap_value
 from gpudiy.litmus.test import Test, Thread
 from gpudiy.models.problems import Undecidable
 from gpudiy.models.progress.awaits import loop_heads
-from gpudiy.models.progress.barriers import Arrival, Arrivals, BarrierKey, add_arrival, is_complete
+from gpudiy.models.progress.barriers import Arrival, Arrivals, BarrierKey, add_arrival, is_complete, starts_anew
 from gpudiy.models.values import are_equal, compare, compute, modify
 
 Registers = tuple[Value, ...]  # in the order in which they are declared
@@ -66,6 +68,23 @@ class Program:
         order = {location: index for index, location in enumerate(dict.fromkeys(names.values()))}
         self.places = {name: order[location] for name, location in names.items()}
         self.cta = test.scope_tree.placements[number].cta
+        self.barriers = {
+            (each.instance, self._fixed_identifier(each)) for each in self.code if isinstance(each, Barrier)
+        }
+
+    def is_awaited_at(self, key: BarrierKey) -> bool:
+        """Whether a barrier without a count waits for this thread until it has finished.
+
+        One of PTX waits for all threads of the CTA, one of Dat3M for those that may come to it.
+        """
+        comes = key.instance == NO_INSTANCE or not self.barriers.isdisjoint({key[1:], (key.instance, None)})
+        return self.cta == key.cta and comes
+
+    def _fixed_identifier(self, barrier: Barrier) -> Value | None:
+        """The identifier of a barrier, if it is the same in every run."""
+        operand = barrier.identifier
+        written = {register for each in self.code if (register := destination_of(each)) is not None}
+        return None if operand in written else self.value(operand, self.initial)
 
     def runs(self, instruction: Instruction, registers: Registers) -> bool:
         """Whether the guard of an instruction lets it run."""
@@ -232,17 +251,18 @@ class ThreadMachine:
         left: list[tuple[BarrierKey, tuple[Arrival, ...]]] = []
         threads = list(state.threads)
         for key, arrived in state.arrivals:
-            unfinished = [
+            awaited = [
                 number
                 for number, program in enumerate(self.programs)
-                if program.cta == key.cta and not self._at_end(state, number)
+                if program.is_awaited_at(key) and not self._at_end(state, number)
             ]
-            if not is_complete(arrived, unfinished):
+            complete = is_complete(arrived, awaited)
+            if not complete or not starts_anew(key, arrived):
                 left.append((key, arrived))
+            if not complete:
                 continue
             for number, point in enumerate(threads):
                 if point.waiting == key:
                     threads[number] = ThreadPoint(point.position + 1, point.registers)
-        if len(left) == len(state.arrivals):
-            return state
-        return self._release(state._replace(threads=tuple(threads), arrivals=tuple(left)))
+        after = state._replace(threads=tuple(threads), arrivals=tuple(left))
+        return state if after == state else self._release(after)

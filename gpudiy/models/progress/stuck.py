@@ -266,7 +266,7 @@ class StuckSearch:
     def _can_wait(self, fates: Sequence[Fate], passed: dict[tuple[int, int], Value]) -> bool:
         """Whether those who passed barriers could, and those who wait at one do so for ever.
 
-        A barrier waits for all threads of its CTA that have not finished.
+        A barrier waits for all threads that are awaited there and have not finished.
         """
         visits: list[dict[BarrierKey, int]] = []
         for number, program in enumerate(self.programs):
@@ -277,20 +277,21 @@ class StuckSearch:
                     counts[key] = counts.get(key, 0) + 1
             visits.append(counts)
         waiting = [self._barrier_of(number, fate) for number, fate in enumerate(fates)]
-        for number, program in enumerate(self.programs):
-            others = [
-                other
+
+        def awaited(key: BarrierKey) -> list[int]:
+            """How often those that are awaited at a barrier came to it."""
+            return [
+                visits[other].get(key, 0) + (waiting[other] == key)
                 for other, fate in enumerate(fates)
-                if other != number and fate.stop is not None and self.programs[other].cta == program.cta
+                if fate.stop is not None and self.programs[other].is_awaited_at(key)
             ]
-            for key, count in visits[number].items():
-                if any(visits[other].get(key, 0) + (waiting[other] == key) < count for other in others):
-                    return False
+
+        for number in range(len(fates)):
+            if any(came < count for key, count in visits[number].items() for came in awaited(key)):
+                return False
             own = waiting[number]
-            if own is not None:
-                due = visits[number].get(own, 0) + 1
-                if all(visits[other].get(own, 0) + (waiting[other] == own) >= due for other in others):
-                    return False
+            if own is not None and min(awaited(own)) > visits[number].get(own, 0):
+                return False
         return True
 
     def _barrier_of(self, number: int, fate: Fate) -> BarrierKey | None:
