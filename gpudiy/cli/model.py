@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import progress, say
+from gpudiy.errors import InputError
 
 if TYPE_CHECKING:
     from gpudiy.models.deciding import DecidedTest
@@ -60,6 +62,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="N",
         help="times a loop may go round (default: as often as there is time for)",
     )
+    parser.add_argument(
+        "--dependencies",
+        choices=("syntactic", "semantic", "both"),
+        default="syntactic",
+        help="what a value depends on: registers by name (default), or reads that can change it; or ask both ways",
+    )
     parser.add_argument("--limit", type=seconds, metavar="SECONDS", help="give up on a test after so long")
     parser.add_argument("-j", "--jobs", type=positive, default=1, metavar="N", help="worker processes (default: 1)")
     form = parser.add_mutually_exclusive_group()
@@ -70,6 +78,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from gpudiy.cli.verdict_output import choose_printer
+    from gpudiy.litmus.dependencies import choose_kinds
     from gpudiy.litmus.sources import find_sources
     from gpudiy.models.deciding import FileDecider, HowToDecide, decide_files
     from gpudiy.models.expectation import Expectations
@@ -85,20 +94,27 @@ def run(arguments: Namespace) -> int:
         from gpudiy.cli.model_questions import ask
 
         return ask(arguments, sources, names)
+    kinds = choose_kinds(arguments.dependencies)
+    how = HowToDecide(Engine(arguments.engine), arguments.unroll, arguments.limit, arguments.all_outcomes, kinds[0])
     if arguments.witness is not None:
         from gpudiy.cli.witnessing import draw_execution
 
-        return draw_execution(sources, names, arguments.witness, arguments.unroll, arguments.limit)
-    how = HowToDecide(Engine(arguments.engine), arguments.unroll, arguments.limit, arguments.all_outcomes)
-    decider = FileDecider(tuple(names), how, arguments.explain)
+        if len(kinds) > 1:
+            raise InputError("--witness draws one execution: choose one kind of dependencies")
+        return draw_execution(sources, names, arguments.witness, replace(how, all_outcomes=False))
+    decider = FileDecider(tuple(names), how, arguments.explain, kinds)
     printer = choose_printer(arguments, names)
     code = 0
+    differing: list[str] = []
     found = decide_files(sources, decider, arguments.jobs)
     for tests in progress(found, "files decided", arguments.quiet, len(sources)):
         for decided in tests:
             printer.show(decided)
             code = max(code, _code(decided, expected, within_bound=arguments.unroll is not None))
+            differing += [f"{decided.rows[0].test} by {name}" for name in names if decided.differs(name)]
     printer.finish()
+    if arguments.dependencies == "both":
+        say(f"verdicts that differ with semantic dependencies: {', '.join(differing) or 'none'}")
     if expected is not None:
         say(expected.summary)
         code = max(code, expected.exit_code)
@@ -115,7 +131,7 @@ def _code(decided: DecidedTest, expected: Expectations | None, *, within_bound: 
     undecided = [row for row in decided.rows if row.verdict.undecided]
     for row in undecided:
         hint = "; --unroll looks further" if row.verdict is Answer.BOUNDED else ""
-        say(f"{decided.file}: {row.test} is {row.verdict} by {row.model}: {row.reason}{hint}")
+        say(f"{decided.file}: {row.test} is {row.verdict} by {row.label}: {row.reason}{hint}")
     code = max((row.verdict.exit_code for row in undecided), default=0)
     if expected is None:
         return code

@@ -10,6 +10,7 @@ from argparse import Namespace
 from gpudiy.cli.answer_table import AnswerTable
 from gpudiy.cli.progress import progress, say
 from gpudiy.errors import InputError
+from gpudiy.litmus.dependencies import DependencyRule, choose_kinds
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.asking import AnswerRow, AskedTest, Asker, ask_files
 from gpudiy.models.deciding import HowToDecide
@@ -17,6 +18,7 @@ from gpudiy.models.exploration import Engine
 from gpudiy.models.progress.guarantee import ProgressGuarantee
 from gpudiy.models.progress.report import picture_of_hang
 from gpudiy.models.race_report import picture_of_race
+from gpudiy.models.verdict import label_model
 from gpudiy.pictures.writing import write_picture
 
 
@@ -24,12 +26,15 @@ def ask(arguments: Namespace, sources: list[str], models: list[str]) -> int:
     """Answer for all tests under all models, and print the answers."""
     if arguments.expect or arguments.all_outcomes:
         raise InputError("--races and --progress go with neither --expect nor --all-outcomes")
-    how = HowToDecide(Engine(arguments.engine), arguments.unroll, arguments.limit)
+    kinds = choose_kinds(arguments.dependencies)
+    if len(kinds) > 1 or (arguments.progress is not None and kinds != (DependencyRule.SYNTACTIC,)):
+        raise InputError("--races takes one kind of dependencies, --progress only syntactic ones")
+    how = HowToDecide(Engine(arguments.engine), arguments.unroll, arguments.limit, dependencies=kinds[0])
     guarantee = None if arguments.progress is None else ProgressGuarantee(arguments.progress)
     asker = Asker(tuple(models), how, guarantee)
     if arguments.witness is not None:
         return _draw(asker, sources, arguments.witness)
-    printer = _AnswerPrinter(arguments, models)
+    printer = _AnswerPrinter(arguments, [label_model(model, how.dependencies) for model in models])
     code = 0
     for tests in progress(ask_files(sources, asker, arguments.jobs), "files looked at", arguments.quiet, len(sources)):
         for asked in tests:

@@ -1,19 +1,38 @@
 """Which reads an instruction depends on: through its address, the values it takes, and the branches before it.
 
 There is one rule for one step, `DependencyState`. Whoever runs a thread path by path applies it as the run goes on;
-`static_dependencies` applies it to the text of a thread and joins the paths that meet.
+`static_dependencies` applies it to the text of a thread and joins the paths that meet. It looks at the names of
+registers only; `RealDependencyState` is the same rule without the reads that cannot change a value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import NamedTuple
 
+from gpudiy.errors import check_choice
 from gpudiy.litmus import instruction as isa
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.instruction import address_of, destination_of, guard_of, operands_of
+from gpudiy.litmus.register_value import Compared, HeldValue, Narrowed, RegisterValues, Selected
 
 Reads = int  # a set of reads: bit n is set if read number n is in it
+
+
+class DependencyRule(StrEnum):
+    """What counts as a dependency: that a register is named, or that what a read returns can change the value."""
+
+    SYNTACTIC = "syntactic"
+    SEMANTIC = "semantic"
+
+
+def choose_kinds(word: str) -> tuple[DependencyRule, ...]:
+    """The kinds of dependencies that an option asks for, which may be both."""
+    check_choice(word, (*DependencyRule, "both"), "kind of dependencies")
+    return tuple(DependencyRule) if word == "both" else (DependencyRule(word),)
 
 
 class Dependencies(NamedTuple):
@@ -42,6 +61,10 @@ class DependencyState:
 
     def copy(self) -> DependencyState:
         return DependencyState(dict(self.registers), self.branches)
+
+    def describe_register(self, name: str) -> object:
+        """All that matters, for what comes, of how a register got its value."""
+        return self.registers.get(name, 0)
 
     def join(self, other: DependencyState) -> None:
         """Become the state after either of two paths."""
@@ -82,6 +105,70 @@ class DependencyState:
         if runs is False or (runs is None and guard_of(instruction) is not None):
             reads |= self.registers.get(destination.name, 0)
         self.registers[destination.name] = reads
+
+
+@dataclass(slots=True)
+class RealDependencyState(DependencyState):
+    """Dependencies of a run, without the reads that cannot change a value, whatever they and the other reads return.
+
+    What a register holds is kept as a function of the reads; a value that a guard lets through, or not, is a choice.
+    `find_real_reads` gives those of some reads that such a function really depends on.
+    """
+
+    held: dict[str, HeldValue] = field(default_factory=dict)
+    values: RegisterValues = field(default_factory=RegisterValues)
+    find_real_reads: Callable[[HeldValue, Reads], Reads] = lambda _, reads: reads
+
+    def copy(self) -> RealDependencyState:
+        return RealDependencyState(
+            dict(self.registers), self.branches, dict(self.held), self.values, self.find_real_reads
+        )
+
+    def describe_register(self, name: str) -> object:
+        return self.registers.get(name, 0), self.held.get(name)
+
+    def dependencies(self, instruction: isa.Instruction) -> Dependencies:
+        found = DependencyState.dependencies(self, instruction)
+        if not found.data or not isinstance(instruction, (isa.Store, isa.Atomic, isa.Reduce)):
+            return found
+        data, narrowed = 0, Narrowed(instruction.access.type)
+        for operand in operands_of(instruction):
+            stored = self.values.apply(narrowed, [self._value_of(operand)])
+            data |= self.find_real_reads(stored, self.of(operand))
+        return found._replace(data=data)
+
+    def step(
+        self, instruction: isa.Instruction, found: Dependencies, read: Reads = 0, runs: bool | None = None
+    ) -> None:
+        destination, guard = destination_of(instruction), guard_of(instruction)
+        DependencyState.step(self, instruction, found, read, runs)
+        if destination is None:
+            return
+        result = self._result_of(instruction, read)
+        if guard is not None:
+            ways = [result, self._value_of(destination)]
+            ways = ways[::-1] if guard.negated else ways
+            result = self.values.apply(Selected(), [self._value_of(guard.predicate), *ways])
+        self.held[destination.name] = result
+        self.registers[destination.name] = self.find_real_reads(result, self.registers[destination.name])
+
+    def _result_of(self, instruction: isa.Instruction, read: Reads) -> HeldValue:
+        """What an instruction gives its destination; of a load that does not run, nothing is known."""
+        sources = [self._value_of(operand) for operand in operands_of(instruction)]
+        match instruction:
+            case isa.Alu():
+                return self.values.apply(instruction, sources)
+            case isa.SetPredicate():
+                return self.values.apply(Compared(instruction.comparison, instruction.type), sources)
+            case isa.Load() | isa.Atomic() if read:
+                return self.values.read(read.bit_length() - 1, instruction.access.type)
+            case _:
+                return self.values.unknown(ScalarType.B64)
+
+    def _value_of(self, operand: isa.Operand) -> HeldValue:
+        if isinstance(operand, isa.Register):
+            return self.held[operand.name]
+        return operand.value if isinstance(operand, isa.Immediate) else self.values.constant(AddressOf(operand.name))
 
 
 def static_dependencies(steps: Sequence[isa.Instruction | None], jumps: Mapping[int, int]) -> list[Dependencies | None]:

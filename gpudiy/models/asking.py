@@ -16,7 +16,7 @@ from gpudiy.models.progress.report import action_text, progress_text
 from gpudiy.models.progress.verdict import ProgressAnswer, ProgressVerdict, decide_progress
 from gpudiy.models.race_report import access_text, race_text
 from gpudiy.models.races import RaceVerdict, find_race
-from gpudiy.models.verdict import AnswerWord
+from gpudiy.models.verdict import AnswerWord, label_model
 from gpudiy.processes import map_in_processes
 
 
@@ -65,7 +65,8 @@ class Asker:
             race = self.find_race(test, name)
             code = _exit_code(race.verdict.answer, bad=race.verdict.allowed)
             reason, text, facts = race.reason, race_text(race), _race_facts(race)
-            return AnswerRow(content_hash(test), test.name, name, race.answer, code, reason, text, facts)
+            label = label_model(name, self.how.dependencies)
+            return AnswerRow(content_hash(test), test.name, label, race.answer, code, reason, text, facts)
         verdict = self.decide_progress(test, name)
         code = _exit_code(verdict.answer, bad=verdict.answer is ProgressAnswer.MAY_HANG)
         answer, text, facts = str(verdict.answer), progress_text(verdict), _progress_facts(verdict)
@@ -73,7 +74,10 @@ class Asker:
 
     def find_race(self, test: Test, model: str) -> RaceVerdict:
         how = self.how
-        return find_race(test, load_model(model), engine=how.engine, unroll=how.unroll, limit=how.limit)
+        return find_race(
+            test, load_model(model),
+            engine=how.engine, unroll=how.unroll, limit=how.limit, dependencies=how.dependencies,
+        )  # fmt: skip
 
     def decide_progress(self, test: Test, model: str) -> ProgressVerdict:
         assert self.progress is not None

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.sources import load_tests
@@ -26,9 +27,13 @@ class HowToDecide:
     unroll: int | None = None  # the bound is found as `decide` does
     limit: float | None = None
     all_outcomes: bool = False
+    dependencies: DependencyRule = DependencyRule.SYNTACTIC
 
     def decide(self, test: Test, model: Model) -> Verdict:
-        return decide(test, model, self.engine, self.unroll, self.limit, all_outcomes=self.all_outcomes)
+        return decide(
+            test, model, self.engine, self.unroll, self.limit,
+            all_outcomes=self.all_outcomes, dependencies=self.dependencies,
+        )  # fmt: skip
 
 
 def decide_all(
@@ -48,7 +53,7 @@ def decide_pairs(
     """
     replies = map_in_processes(_PairDecider(how, executions), pairs, jobs)
     for (test, model), reply in zip(pairs, replies, strict=True):
-        yield Verdict(test, model, *reply)
+        yield Verdict(test, model, *reply, how.dependencies)
 
 
 _Reply = tuple[Answer, Execution | None, str, bool, dict[Outcome, Execution] | None, int]
@@ -75,14 +80,22 @@ class DecidedTest:
     rows: tuple[VerdictRow, ...] = ()
     error: str = ""
 
+    def differs(self, model: str) -> bool:
+        """Whether what a model says depends on the kind of dependencies it was asked with."""
+        return len({(row.verdict, row.outcomes) for row in self.rows if row.model == model}) > 1
+
 
 @dataclass(frozen=True, slots=True)
 class FileDecider:
-    """Decides all tests of a file. A value, so that it can be sent to other processes."""
+    """Decides all tests of a file. A value, so that it can be sent to other processes.
+
+    Where `kinds` of dependencies are given, each model is asked with each of them.
+    """
 
     models: tuple[str, ...]
     how: HowToDecide
     explain: bool = False
+    kinds: tuple[DependencyRule, ...] = (DependencyRule.SYNTACTIC,)
 
     def __call__(self, source: str) -> list[DecidedTest]:
         found: list[DecidedTest] = []
@@ -96,8 +109,9 @@ class FileDecider:
     def rows(self, test: Test) -> tuple[VerdictRow, ...]:
         """One row per model, under the name by which the model was asked for."""
         return tuple(
-            verdict_row(self.how.decide(test, load_model(name)), name, explained=self.explain, limit=self.how.limit)
+            verdict_row(how.decide(test, load_model(name)), name, explained=self.explain, limit=how.limit)
             for name in self.models
+            for how in (replace(self.how, dependencies=kind) for kind in self.kinds)
         )
 
 

@@ -63,8 +63,8 @@ class Expectations:
         problems = []
         for index, value in enumerate(self.rows[key]):
             for row in decided.rows:
-                if (not self.models or row.model == self.models[index]) and not _agrees(row, value, within_bound):
-                    problems.append(f"{decided.file}: {row.test} is {row.verdict} by {row.model}, expected {value}")
+                if (not self.models or row.label == self.models[index]) and not _agrees(row, value, within_bound):
+                    problems.append(f"{decided.file}: {row.test} is {row.verdict} by {row.label}, expected {value}")
         self.differed += bool(problems)
         self.agreed += not problems
         return "\n".join(problems) or None

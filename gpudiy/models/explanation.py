@@ -48,7 +48,7 @@ def explain(verdict: Verdict, deadline: float | None = None) -> Explanation:
     """
     if not verdict.forbidden:
         return Explanation(verdict, execution=verdict.execution)
-    exploration = Exploration(verdict.test, verdict.model, verdict.unroll, deadline)
+    exploration = Exploration(verdict.test, verdict.model, verdict.unroll, deadline, verdict.dependencies)
     names = list(dict.fromkeys(check.name for check in verdict.model.checks if not check.flagged))
     for count in range(1, len(names) + 1):
         for without in combinations(names, count):

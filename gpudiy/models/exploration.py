@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 
 from gpudiy.litmus.condition import AddressOf, Expression, FinalRegister, FinalVariable
+from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.memory_types import initial_memory, shown_memory
 from gpudiy.litmus.outcome import FinalState, Outcome
 from gpudiy.litmus.test import Test
@@ -46,9 +47,17 @@ class Engine(StrEnum):
 class Exploration:
     """All executions of one test under one model; loops go round at most `unroll` times."""
 
-    def __init__(self, test: Test, model: Model, unroll: int, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        test: Test,
+        model: Model,
+        unroll: int,
+        deadline: float | None = None,
+        dependencies: DependencyRule = DependencyRule.SYNTACTIC,
+    ) -> None:
         self.test = test
         self.model = model
+        self.dependencies = dependencies
         self.unroll = unroll
         self.deadline = deadline
         locations = test.memory_map.locations()
@@ -61,7 +70,8 @@ class Exploration:
                         observed[number].add(term.name)
         collapse = model.plan.can_drop_reads
         self.runners = [
-            PathRunner(test, number, locations, frozenset(names), collapse) for number, names in enumerate(observed)
+            PathRunner(test, number, locations, frozenset(names), collapse, dependencies)
+            for number, names in enumerate(observed)
         ]
         self.paths = self._run_threads(unroll)
         self._problem: str | None = None
@@ -69,7 +79,7 @@ class Exploration:
 
     def without_filter(self) -> Exploration:
         """The same of the test that leaves out no final state."""
-        return Exploration(replace(self.test, filter=None), self.model, self.unroll, self.deadline)
+        return Exploration(replace(self.test, filter=None), self.model, self.unroll, self.deadline, self.dependencies)
 
     @property
     def bounded(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 
 from gpudiy.litmus.barrier_count import count_threads
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.dependencies import Dependencies
+from gpudiy.litmus.dependencies import Dependencies, DependencyRule, DependencyState, RealDependencyState
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
     Alu,
@@ -59,13 +59,20 @@ class PathRunner:
     """
 
     def __init__(
-        self, test: Test, number: int, locations: dict[str, str], observed: frozenset[str], collapse: bool
+        self,
+        test: Test,
+        number: int,
+        locations: dict[str, str],
+        observed: frozenset[str],
+        collapse: bool,
+        dependencies: DependencyRule = DependencyRule.SYNTACTIC,
     ) -> None:
         self.test = test
         self.number = number
         self.thread = test.threads[number]
         self.locations = locations
         self.collapse = collapse
+        self.dependencies = dependencies
         self.barriers: frozenset[int] = frozenset()
         self.initial: dict[str, SymbolicValue] = {
             declaration.name: wrap_value(declaration.initial, declaration.type)
@@ -92,7 +99,7 @@ class PathRunner:
         """
         found: list[Path] = []
         self.cut, self.waited, self.doubts = [], [], []
-        pending = [ThreadRun(0, dict(self.initial))]
+        pending = [ThreadRun(0, dict(self.initial), self._start_dependencies())]
         while pending:
             run = pending.pop()
             check_time()
@@ -114,6 +121,17 @@ class PathRunner:
             else:
                 found.append(run.finish(len(found)))
         return found
+
+    def _start_dependencies(self) -> DependencyState:
+        if self.dependencies is DependencyRule.SYNTACTIC:
+            return DependencyState()
+        from gpudiy.models.real_dependence import RealReads  # a solver is loaded only where it is used
+
+        state = RealDependencyState(find_real_reads=RealReads())
+        for declaration in self.test.registers_of(self.number):
+            value = wrap_value(declaration.initial, declaration.type)
+            state.held[declaration.name] = state.values.constant(value)
+        return state
 
     def _step(self, run: ThreadRun) -> list[ThreadRun]:
         """Run one instruction; there are several runs where control forks."""
@@ -196,7 +214,7 @@ class PathRunner:
 
     def _came_back(self, run: ThreadRun) -> bool:
         """Whether the thread came to this head of a loop before, and since then only read, to no effect."""
-        registers = [(run.registers[name], run.depends.registers.get(name, 0)) for name in self.live[run.position]]
+        registers = [(run.registers[name], run.depends.describe_register(name)) for name in self.live[run.position]]
         now = (registers, run.marks)
         before = run.heads.get(run.position)
         run.heads[run.position] = now

@@ -28,7 +28,7 @@ def picture_of_race(verdict: RaceVerdict) -> Picture:
     assert execution is not None
     events = [access.event for access in verdict.races[0].accesses] if verdict.races else []
     steps = ["race"] * len(events)
-    title = f"{verdict.test.name}: data race by {verdict.model.name}"
+    title = f"{verdict.test.name}: data race by {verdict.verdict.model_label}"
     return picture_of(
         execution.skeleton, execution.rf, execution.co, {}, title, events, events=execution.events, steps=steps
     )
@@ -36,7 +36,7 @@ def picture_of_race(verdict: RaceVerdict) -> Picture:
 
 def _lines(verdict: RaceVerdict) -> Iterator[str]:
     verb = "has data races" if verdict.races else f"is {verdict.answer}"
-    yield f"{verdict.test.name} {verb} by {verdict.model.name}"
+    yield f"{verdict.test.name} {verb} by {verdict.verdict.model_label}"
     if verdict.reason:
         yield f"  {verdict.reason}"
     execution = verdict.execution

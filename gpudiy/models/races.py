@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from gpudiy.litmus.condition import And, Condition, Quantifier
+from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.instruction import Instruction
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Event
@@ -80,6 +81,7 @@ def find_race(
     engine: Engine = Engine.AUTO,
     unroll: int | None = None,
     limit: float | None = None,
+    dependencies: DependencyRule = DependencyRule.SYNTACTIC,
 ) -> RaceVerdict:
     """Whether a test has a data race under a model: `find_race(gpudiy.read("mp.litmus"), "ptx-6.0").answer`.
 
@@ -96,12 +98,14 @@ def find_race(
     enough = (unroll is None or unroll >= ENOUGH) and _only_waits(test)
     for flag in flags:
         required = _requiring(model, flag)
-        verdict = decide(any_end, required, engine, ENOUGH if unroll is None else unroll, limit)
+        verdict = decide(
+            any_end, required, engine, ENOUGH if unroll is None else unroll, limit, dependencies=dependencies
+        )
         if verdict.answer is Answer.BOUNDED:
             if enough and _can_drop_passes(model, flag):
                 verdict = replace(verdict, answer=Answer.FORBIDDEN, reason="")
             elif unroll is None:
-                verdict = decide(any_end, required, engine, None, limit)
+                verdict = decide(any_end, required, engine, None, limit, dependencies=dependencies)
         if verdict.answer is Answer.NO_RUN:  # none with a race; whether there is any is asked below
             verdict = replace(verdict, answer=Answer.FORBIDDEN, reason="")
         if verdict.allowed:
@@ -111,7 +115,7 @@ def find_race(
         found = verdict if found is None or not found.undecided else found
     assert found is not None
     if not found.undecided:
-        found = _check_runs(found, decide(any_end, model, engine, unroll, limit))
+        found = _check_runs(found, decide(any_end, model, engine, unroll, limit, dependencies=dependencies))
     elif found.answer is Answer.BOUNDED:
         found = replace(found, reason=f"no race was found, but {found.reason}")
     return RaceVerdict(test, model, replace(found, test=test, model=model))

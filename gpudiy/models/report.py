@@ -9,6 +9,7 @@ from dataclasses import replace
 from gpudiy.litmus.condition import Quantifier, holds
 from gpudiy.litmus.condition_text import expression_text
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import final_state, outcome_text
@@ -37,6 +38,7 @@ def listing(verdict: Verdict) -> str:
             f"Test {test.name} {KINDS[condition.quantifier]}",
             f"States {len(found)}",
             *(outcome_text(test, outcome) for outcome in found),
+            *([f"Dependencies: {verdict.dependencies}"] if verdict.dependencies is DependencyRule.SEMANTIC else []),
             *([f"Bounded: loops go round at most {verdict.unroll} times"] if verdict.bounded else []),
             str(verdict.answer).capitalize() if verdict.holds is None else "Ok" if verdict.holds else "No",
             "Witnesses",
@@ -107,4 +109,4 @@ def _event_lines(execution: Execution) -> Iterator[str]:
 
 
 def _headline(verdict: Verdict) -> str:
-    return f"{verdict.test.name} is {verdict.answer} by {verdict.model.name}"
+    return f"{verdict.test.name} is {verdict.answer} by {verdict.model_label}"

@@ -9,6 +9,7 @@ from enum import StrEnum
 from gpudiy.errors import InputError
 from gpudiy.litmus.condition import Expression, Not, Quantifier, holds
 from gpudiy.litmus.control_flow import may_end
+from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.instruction import Barrier
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import Outcome
@@ -81,15 +82,21 @@ class Verdict:
     bounded: bool = False  # runs in which a loop goes round more than `unroll` times were left out
     outcomes: dict[Outcome, Execution] | None = None
     unroll: int = 0  # how often loops went round at most
+    dependencies: DependencyRule = DependencyRule.SYNTACTIC
 
     def __repr__(self) -> str:
-        return f"<Verdict {self.test.name}: {self.answer} by {self.model.name}>"
+        return f"<Verdict {self.test.name}: {self.answer} by {self.model_label}>"
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         from gpudiy.models.notebook import html_of_verdict  # it needs the class itself
 
         return html_of_verdict(self)
+
+    @property
+    def model_label(self) -> str:
+        """The name of the model, with the kind of dependencies where it is not the usual one."""
+        return label_model(self.model.name, self.dependencies)
 
     @property
     def allowed(self) -> bool:
@@ -110,6 +117,11 @@ class Verdict:
         None if the test is undecided.
         """
         return None if self.undecided else self.allowed == (self.test.condition.quantifier is Quantifier.EXISTS)
+
+
+def label_model(name: str, dependencies: DependencyRule) -> str:
+    """How a model is named where it is asked with this kind of dependencies."""
+    return name if dependencies is DependencyRule.SYNTACTIC else f"{name} ({dependencies})"
 
 
 class Undecided(InputError):
@@ -135,12 +147,14 @@ def decide(
     limit: float | None = None,
     *,
     all_outcomes: bool = False,
+    dependencies: DependencyRule = DependencyRule.SYNTACTIC,
 ) -> Verdict:
     """The verdict of a model on a test; it is undecided after `limit` seconds.
 
     Loops go round at most `unroll` times: if that leaves out runs, and no execution is found, the verdict is undecided.
     Without `unroll` the bound is raised for as long as that may help and there is time. `all_outcomes` asks for every
-    outcome that the model allows; of a bounded verdict there may be more.
+    outcome that the model allows; of a bounded verdict there may be more. `dependencies` says what the model is told of
+    as a dependency.
     """
     start = time.monotonic()
     deadline = None if limit is None else start + limit
@@ -149,14 +163,15 @@ def decide(
     def decide_within(bound: int, end: float | None) -> Verdict:
         nonlocal combinations
         try:
-            exploration = Exploration(test, model, bound, end)
+            exploration = Exploration(test, model, bound, end, dependencies)
             combinations = exploration.combinations
             decider = _decide_with_outcomes if all_outcomes else _decide_target
             return decider(exploration, engine)
         except Undecidable as problem:
-            return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem))
+            return Verdict(test, model, Answer.NOT_SUPPORTED, reason=str(problem), dependencies=dependencies)
         except OutOfTime:
-            return Verdict(test, model, Answer.OUT_OF_TIME, reason=f"no verdict after {limit or PATIENCE:g} s")
+            reason = f"no verdict after {limit or PATIENCE:g} s"
+            return Verdict(test, model, Answer.OUT_OF_TIME, reason=reason, dependencies=dependencies)
 
     if unroll is not None:
         return decide_within(unroll, deadline)
@@ -228,8 +243,9 @@ def _verdict(
         if not found and not _has_run_that_ends(exploration, engine):
             answer, reason = Answer.NO_RUN, NO_RUN_REASON
     return Verdict(
-        exploration.test, exploration.model, answer, execution, reason, exploration.bounded, found, exploration.unroll
-    )
+        exploration.test, exploration.model, answer, execution, reason,
+        exploration.bounded, found, exploration.unroll, exploration.dependencies,
+    )  # fmt: skip
 
 
 def _bound_reason(unroll: int) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from gpudiy.errors import UsageError, check_choice
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.dependencies import choose_kinds
 from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.models.deciding import HowToDecide, decide_all
 from gpudiy.models.exploration import Engine
@@ -26,6 +28,7 @@ def model(
     unroll: int | None = None,
     limit: float | None = None,
     jobs: int = 1,
+    dependencies: Literal["syntactic", "semantic", "both"] = "syntactic",
 ) -> DataFrame:
     """Decide tests under memory models: `gpudiy.model("mp.litmus", models=["sc", "ptx-6.0"])`.
 
@@ -35,7 +38,8 @@ def model(
 
     `all_outcomes` asks for every outcome that a model allows. A loop goes round at most `unroll` times; without
     `unroll`, as often as it takes or there is time for. After `limit` seconds a test is undecided. `jobs` is the number
-    of worker processes. `engine` is how executions are looked for.
+    of worker processes. `engine` is how executions are looked for. With semantic `dependencies`, only reads that can
+    change a value count as what it depends on; with both, there is one row for each kind.
 
     A test that cannot be read, or an unknown model, raises `InputError`.
     """
@@ -46,7 +50,9 @@ def model(
     if limit is not None and limit <= 0:
         raise UsageError(f"limit: a time limit is above 0 seconds, not {limit:g}")
     how = HowToDecide(Engine(engine), unroll, limit, all_outcomes)
-    return verdict_frame(decide_all(read_all(tests), load_models(models), how, jobs))
+    asked, loaded = list(read_all(tests)), load_models(models)
+    verdicts = [list(decide_all(asked, loaded, replace(how, dependencies=k), jobs)) for k in choose_kinds(dependencies)]
+    return verdict_frame(verdict for of_all_kinds in zip(*verdicts, strict=True) for verdict in of_all_kinds)
 
 
 def verdict_frame(verdicts: Iterable[Verdict]) -> DataFrame:
@@ -55,7 +61,7 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> DataFrame:
     `test` and `model` are names, `hash` is the content hash of the test, `answer` is the word for the verdict
     (allowed, forbidden, undecided (not supported), …), `holds` is whether the claim of the test is true (missing if
     undecided), `bounded` is whether runs with more rounds of a loop were left out, `reason` says why a test is
-    undecided, `verdict` is the `Verdict` itself.
+    undecided, `dependencies` is the kind of dependencies that counted, `verdict` is the `Verdict` itself.
     """
     import pandas
 
@@ -69,6 +75,7 @@ def verdict_frame(verdicts: Iterable[Verdict]) -> DataFrame:
             "holds": pandas.Series([one.holds for one in rows], dtype="boolean"),
             "bounded": pandas.Series([one.bounded for one in rows], dtype="bool"),
             "reason": pandas.Series([one.reason for one in rows], dtype="str"),
+            "dependencies": pandas.Series([str(one.dependencies) for one in rows], dtype="str"),
             "verdict": pandas.Series(rows, dtype="object"),
         }
     )

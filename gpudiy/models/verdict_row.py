@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from gpudiy.litmus.condition import Quantifier
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.outcome import outcome_text
-from gpudiy.models.verdict import Answer, Verdict
+from gpudiy.models.verdict import Answer, Verdict, label_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,12 @@ class VerdictRow:
     text: str = ""
     outcomes: tuple[str, ...] | None = None
     exists: bool = True  # the test claims that a state is reached, not that none is
+    dependencies: DependencyRule = DependencyRule.SYNTACTIC
+
+    @property
+    def label(self) -> str:
+        """The model, with the kind of dependencies where it is not the usual one."""
+        return label_model(self.model, self.dependencies)
 
 
 def verdict_row(verdict: Verdict, model: str, *, explained: bool = False, limit: float | None = None) -> VerdictRow:
@@ -49,4 +56,5 @@ def verdict_row(verdict: Verdict, model: str, *, explained: bool = False, limit:
         text,
         outcomes,
         verdict.test.condition.quantifier is Quantifier.EXISTS,
+        verdict.dependencies,
     )

@@ -184,8 +184,13 @@ class _Thread:
         if self.draw(st.booleans()):
             return self.store(source)
         held = Register("q")
-        return [
+        seeming = [
             Alu(AluOperation.AND, B32, held, (source, Immediate(HIGH))),
+            Alu(AluOperation.AND, B32, held, (source, Immediate(0))),
+            Alu(AluOperation.XOR, B32, held, (source, source)),
+        ]
+        return [
+            self.draw(st.sampled_from(seeming)),
             Alu(AluOperation.ADD, S32, held, (held, Immediate(1))),
             *self.store(held),
         ]
