@@ -17,8 +17,7 @@ when it is first used, so that `import gpudiy` costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
-
+from gpudiy.lazy import lazy_names
 from gpudiy.version import __version__
 
 TYPE_CHECKING = False  # type checkers know it by its name; to import it from typing takes longer than all the rest
@@ -67,7 +66,6 @@ _MODULES = {
     "models.verdict": ("Verdict",),
     "models.verdict_frame": ("model",),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "ChipComparison", "Conformance", "DeviceFailure", "Execution", "GpudiyError", "HtmlReport", "InputError",
@@ -76,13 +74,8 @@ __all__ = [
     "read", "read_all", "read_log", "report", "run", "table", "write_log",
 ]  # fmt: skip
 
-
 if not TYPE_CHECKING:  # a type checker must find misspelt names
-
-    def __getattr__(name: str) -> object:
-        if name not in _HOME:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    __getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

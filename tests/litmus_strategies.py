@@ -4,22 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ACCESS_SCOPES, Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
-from gpudiy.litmus.condition import (
-    AddressOf,
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Implies,
-    Not,
-    Or,
-    Quantifier,
-)
 from gpudiy.litmus.instruction_validity import MEMBAR_SCOPES
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.scope_tree import ScopeTree
@@ -50,21 +37,23 @@ def scope_trees(draw: st.DrawFn, threads: int) -> ScopeTree:
 
 
 @st.composite
-def expressions(draw: st.DrawFn, terms: list[FinalRegister | FinalVariable], depth: int = 2) -> Expression:
+def expressions(
+    draw: st.DrawFn, terms: list[logic.FinalRegister | logic.FinalVariable], depth: int = 2
+) -> logic.Expression:
     kind = draw(st.sampled_from(["compare"] * 3 + ["and", "or", "not", "implies", "true"])) if depth else "compare"
     inner = expressions(terms, depth - 1)
     if kind == "and":
-        return And(tuple(draw(st.lists(inner, min_size=2, max_size=3))))
+        return logic.And(tuple(draw(st.lists(inner, min_size=2, max_size=3))))
     if kind == "or":
-        return Or(tuple(draw(st.lists(inner, min_size=2, max_size=3))))
+        return logic.Or(tuple(draw(st.lists(inner, min_size=2, max_size=3))))
     if kind == "not":
-        return Not(draw(inner))
+        return logic.Not(draw(inner))
     if kind == "implies":
-        return Implies(draw(inner), draw(inner))
+        return logic.Implies(draw(inner), draw(inner))
     if kind == "true":
-        return draw(st.sampled_from([And(()), Or(())]))
-    right = draw(st.sampled_from(terms) | VALUES.map(Constant))
-    return Compare(draw(st.sampled_from(isa.Comparison)), draw(st.sampled_from(terms)), right)
+        return draw(st.sampled_from([logic.And(()), logic.Or(())]))
+    right = draw(st.sampled_from(terms) | VALUES.map(logic.Constant))
+    return logic.Compare(draw(st.sampled_from(isa.Comparison)), draw(st.sampled_from(terms)), right)
 
 
 def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
@@ -185,12 +174,16 @@ def litmus_tests(draw: st.DrawFn) -> Test:
     for number in range(count):
         held = {f"a{index}": draw(st.sampled_from(names)) for index in range(draw(st.integers(0, 2)))}
         registers += [RegisterDeclaration(number, name, S32, draw(st.just(0) | VALUES)) for name in DATA]
-        registers += [RegisterDeclaration(number, name, ScalarType.B64, AddressOf(to)) for name, to in held.items()]
+        registers += [
+            RegisterDeclaration(number, name, ScalarType.B64, logic.AddressOf(to)) for name, to in held.items()
+        ]
         registers += [RegisterDeclaration(number, name, ScalarType.PRED) for name in PREDICATES]
         addresses = {variable.name: variable.space for variable in variables}
         addresses |= {name: spaces[to] for name, to in held.items()}
         bodies.append(draw(threads(addresses)))
-    terms = [FinalRegister(number, name) for number in range(count) for name in DATA] + list(map(FinalVariable, names))
+    terms = [logic.FinalRegister(number, name) for number in range(count) for name in DATA] + list(
+        map(logic.FinalVariable, names)
+    )
     text = st.text(st.characters(codec="ascii", categories=["L", "N", "P", "Zs", "S"]), max_size=12)
     return Test(
         name=draw(st.sampled_from(["SB", "MP+membar.gl", "2+2W"])),
@@ -199,7 +192,7 @@ def litmus_tests(draw: st.DrawFn) -> Test:
         init=tuple(InitialMemory(name, draw(st.integers(1, 5))) for name in names if draw(st.booleans())),
         scope_tree=tree,
         memory_map=MemoryMap(tuple(variables)),
-        condition=Condition(draw(st.sampled_from(Quantifier)), draw(expressions(terms))),
+        condition=logic.Condition(draw(st.sampled_from(logic.Quantifier)), draw(expressions(terms))),
         doc=draw(text | st.just("Rfe Fre") | st.just('two\nlines "quoted" \\ /\\')),
         cycle=draw(st.sampled_from(["", "PodWR Fre PodWR Fre"])),
         filter=draw(st.none() | expressions(terms, 1)),

@@ -6,8 +6,9 @@ their modules when they are first used, so that importing the package costs noth
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gpudiy.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
@@ -39,7 +40,6 @@ _MODULES = {
     "sources": ("find_sources", "load_tests"),
     "test": ("InitialMemory", "RegisterDeclaration", "Test"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Access", "CacheOperator", "CannotExpress", "Condition", "Format", "InitialMemory", "Instruction", "InvalidTest",
@@ -48,11 +48,8 @@ __all__ = [
     "read_test", "read_tests", "shape_hash",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+if not TYPE_CHECKING:  # a type checker must find misspelt names
+    __getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -117,14 +117,16 @@ def comparisons(expression: Expression) -> Iterator[Compare]:
             yield from comparisons(conclusion)
 
 
+def terms(expression: Expression) -> Iterator[Term]:
+    """Both sides of every comparison in the expression, left to right."""
+    for comparison in comparisons(expression):
+        yield comparison.left
+        yield comparison.right
+
+
 def observables(expression: Expression) -> list[Observable]:
     """The registers and variables in the expression, left to right, without repetitions."""
-    seen: dict[Observable, None] = {}
-    for comparison in comparisons(expression):
-        for term in (comparison.left, comparison.right):
-            if isinstance(term, (FinalRegister, FinalVariable)):
-                seen[term] = None
-    return list(seen)
+    return list(dict.fromkeys(t for t in terms(expression) if isinstance(t, (FinalRegister, FinalVariable))))
 
 
 def holds(expression: Expression, value_of: Callable[[Observable], Value]) -> bool:

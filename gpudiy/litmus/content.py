@@ -6,23 +6,9 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.condition import (
-    AddressOf,
-    And,
-    Compare,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Implies,
-    Not,
-    Observable,
-    Or,
-    Term,
-    Value,
-    comparisons,
-)
+from gpudiy.litmus.condition import comparisons, terms
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.instruction import (
     Comparison,
@@ -63,7 +49,7 @@ class Content:
     registers: tuple[dict[str, str | InitialToken], ...]
     variables: tuple[str, ...]
     mapped: dict[str, MappedVariable]
-    initial: dict[str, Value]
+    initial: dict[str, logic.Value]
 
     @staticmethod
     def of(test: Test) -> Content:
@@ -75,7 +61,8 @@ class Content:
         threads = tuple(thread.tokens for thread in normal)
         registers = tuple({name: thread.final(name) for name in thread.declared} for thread in normal)
         initial = {
-            entry.variable: widths.unsigned_value(entry.value, FinalVariable(entry.variable)) for entry in test.init
+            entry.variable: widths.unsigned_value(entry.value, logic.FinalVariable(entry.variable))
+            for entry in test.init
         }
         mapped = {variable.name: variable for variable in test.memory_map.variables}
         variables = _used_variables(test, threads, registers, initial)
@@ -95,19 +82,19 @@ class Content:
         parts.append(" ".join(("locations", *sorted(shown))))
         return "\n".join(parts)
 
-    def expression(self, expression: Expression, threads: dict[int, int], names: dict[str, str]) -> str:
+    def expression(self, expression: logic.Expression, threads: dict[int, int], names: dict[str, str]) -> str:
         return normal_expression(expression, lambda term: self.term(term, threads, names))
 
-    def term(self, term: Term, threads: dict[int, int], names: dict[str, str]) -> str:
+    def term(self, term: logic.Term, threads: dict[int, int], names: dict[str, str]) -> str:
         match term:
-            case FinalRegister(thread=thread, name=name):
+            case logic.FinalRegister(thread=thread, name=name):
                 known = self.registers[thread][name]
                 return f"{threads[thread]}:{known}" if isinstance(known, str) else f"#{_value_text(known, names)}"
-            case FinalVariable(name=name):
+            case logic.FinalVariable(name=name):
                 return f"[{names[name]}]"
-            case Constant(value=value):
+            case logic.Constant(value=value):
                 return f"#{value}"
-            case AddressOf(variable=variable):
+            case logic.AddressOf(variable=variable):
                 return f"#&{names[variable]}"
 
     def _thread_text(self, thread: int, names: dict[str, str]) -> str:
@@ -128,68 +115,69 @@ class _Widths:
 
     def __init__(self, test: Test) -> None:
         self.test = test
-        self._types: dict[Observable, ScalarType] | None = None
+        self._types: dict[logic.Observable, ScalarType] | None = None
 
     def compare_bits(self, test: Test) -> Test:
         """The test with unsigned constants in the equalities of its condition and filter."""
-        expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
-        if not any(self._has_negative(compare) for expression in expressions for compare in comparisons(expression)):
+        if not any(self._has_negative(one) for expression in test.expressions for one in comparisons(expression)):
             return test
-        condition, *filter = [self._rewrite(expression) for expression in expressions]
+        condition, *filter = [self._rewrite(expression) for expression in test.expressions]
         return replace(
             test, condition=replace(test.condition, expression=condition), filter=filter[0] if filter else None
         )
 
-    def unsigned_value(self, value: Value, place: Observable) -> Value:
+    def unsigned_value(self, value: logic.Value, place: logic.Observable) -> logic.Value:
         """The value as an unsigned number of the width of that place; 64 bits if its width is not known."""
-        if isinstance(value, AddressOf) or value >= 0:
+        if isinstance(value, logic.AddressOf) or value >= 0:
             return value
         type = self._type_of(place)
         return value % (1 << (64 if type is None else type.bits))
 
-    def _has_negative(self, compare: Compare) -> bool:
+    def _has_negative(self, compare: logic.Compare) -> bool:
         return compare.comparison in (Comparison.EQ, Comparison.NE) and any(
-            isinstance(term, Constant) and term.value < 0 for term in (compare.left, compare.right)
+            isinstance(term, logic.Constant) and term.value < 0 for term in (compare.left, compare.right)
         )
 
-    def _rewrite(self, expression: Expression) -> Expression:
+    def _rewrite(self, expression: logic.Expression) -> logic.Expression:
         match expression:
-            case Compare(left=left, right=right):
+            case logic.Compare(left=left, right=right):
                 if not self._has_negative(expression):
                     return expression
-                return Compare(expression.comparison, self._term(left, right), self._term(right, left))
-            case Not(inner=inner):
-                return Not(self._rewrite(inner))
-            case And(parts=parts):
-                return And(tuple(map(self._rewrite, parts)))
-            case Or(parts=parts):
-                return Or(tuple(map(self._rewrite, parts)))
-            case Implies(premise=premise, conclusion=conclusion):
-                return Implies(self._rewrite(premise), self._rewrite(conclusion))
+                return logic.Compare(expression.comparison, self._term(left, right), self._term(right, left))
+            case logic.Not(inner=inner):
+                return logic.Not(self._rewrite(inner))
+            case logic.And(parts=parts):
+                return logic.And(tuple(map(self._rewrite, parts)))
+            case logic.Or(parts=parts):
+                return logic.Or(tuple(map(self._rewrite, parts)))
+            case logic.Implies(premise=premise, conclusion=conclusion):
+                return logic.Implies(self._rewrite(premise), self._rewrite(conclusion))
 
-    def _term(self, term: Term, other: Term) -> Term:
-        if isinstance(term, Constant) and isinstance(other, (FinalRegister, FinalVariable)):
+    def _term(self, term: logic.Term, other: logic.Term) -> logic.Term:
+        if isinstance(term, logic.Constant) and isinstance(other, (logic.FinalRegister, logic.FinalVariable)):
             value = self.unsigned_value(term.value, other)
-            return term if isinstance(value, AddressOf) else Constant(value)
+            return term if isinstance(value, logic.AddressOf) else logic.Constant(value)
         return term
 
-    def _type_of(self, place: Observable) -> ScalarType | None:
+    def _type_of(self, place: logic.Observable) -> ScalarType | None:
         if self._types is None:
             locations = self.test.memory_map.locations()
             accessed = {
                 locations[name]: use.instruction.access.type for use in memory_uses(self.test) for name in use.targets
             }
-            self._types = {FinalRegister(d.thread, d.name): d.type for d in self.test.registers}
+            self._types = {logic.FinalRegister(d.thread, d.name): d.type for d in self.test.registers}
             self._types |= {
-                FinalVariable(name): accessed[location] for name, location in locations.items() if location in accessed
+                logic.FinalVariable(name): accessed[location]
+                for name, location in locations.items()
+                if location in accessed
             }
         return self._types.get(place)
 
 
-def normal_expression(expression: Expression, term: Callable[[Term], str], negated: bool = False) -> str:
+def normal_expression(expression: logic.Expression, term: Callable[[logic.Term], str], negated: bool = False) -> str:
     """The normal form: negation pushed inwards, parts flattened and sorted, comparisons in one direction."""
     match expression:
-        case Compare(comparison=comparison, left=left, right=right):
+        case logic.Compare(comparison=comparison, left=left, right=right):
             comparison = INVERTED[comparison] if negated else comparison
             sides = (term(left), term(right))
             if comparison in FLIPPED:
@@ -197,25 +185,27 @@ def normal_expression(expression: Expression, term: Callable[[Term], str], negat
             elif comparison in (Comparison.EQ, Comparison.NE):
                 sides = (min(sides), max(sides))
             return f"({comparison} {sides[0]} {sides[1]})"
-        case Not(inner=inner):
+        case logic.Not(inner=inner):
             return normal_expression(inner, term, not negated)
-        case Implies(premise=premise, conclusion=conclusion):
-            return normal_expression(Or((Not(premise), conclusion)), term, negated)
-        case And(parts=parts) | Or(parts=parts):
-            all_of = isinstance(expression, And) != negated
+        case logic.Implies(premise=premise, conclusion=conclusion):
+            return normal_expression(logic.Or((logic.Not(premise), conclusion)), term, negated)
+        case logic.And(parts=parts) | logic.Or(parts=parts):
+            all_of = isinstance(expression, logic.And) != negated
             texts = sorted(set(_flatten(parts, term, negated, all_of)))
             return texts[0] if len(texts) == 1 else f"({'and' if all_of else 'or'} {' '.join(texts)})"
 
 
-def _flatten(parts: tuple[Expression, ...], term: Callable[[Term], str], negated: bool, all_of: bool) -> list[str]:
+def _flatten(
+    parts: tuple[logic.Expression, ...], term: Callable[[logic.Term], str], negated: bool, all_of: bool
+) -> list[str]:
     texts: list[str] = []
     for part in parts:
         inner, turned = part, negated
-        while isinstance(inner, Not):
+        while isinstance(inner, logic.Not):
             inner, turned = inner.inner, not turned
-        if isinstance(inner, Implies):
-            inner = Or((Not(inner.premise), inner.conclusion))
-        if isinstance(inner, (And, Or)) and (isinstance(inner, And) != turned) == all_of:
+        if isinstance(inner, logic.Implies):
+            inner = logic.Or((logic.Not(inner.premise), inner.conclusion))
+        if isinstance(inner, (logic.And, logic.Or)) and (isinstance(inner, logic.And) != turned) == all_of:
             texts += _flatten(inner.parts, term, turned, all_of)
         else:
             texts.append(normal_expression(inner, term, turned))
@@ -226,8 +216,8 @@ def _thread_tokens(thread: Thread, declared: list[RegisterDeclaration]) -> Threa
     return ThreadTokens(thread, {each.name: (each.type, _token(each.initial)) for each in declared})
 
 
-def _token(value: Value) -> InitialToken:
-    return VariableUse(value.variable) if isinstance(value, AddressOf) else value
+def _token(value: logic.Value) -> InitialToken:
+    return VariableUse(value.variable) if isinstance(value, logic.AddressOf) else value
 
 
 def _value_text(value: InitialToken, names: dict[str, str]) -> str:
@@ -238,20 +228,17 @@ def _used_variables(
     test: Test,
     threads: tuple[tuple[Token, ...], ...],
     registers: tuple[dict[str, str | InitialToken], ...],
-    initial: dict[str, Value],
+    initial: dict[str, logic.Value],
 ) -> tuple[str, ...]:
     """Variables that matter, in the order of the memory map."""
     used = {token.name for tokens in threads for token in tokens if isinstance(token, VariableUse)}
-    expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
-    terms: list[Term | Observable] = [
-        term for expression in expressions for item in comparisons(expression) for term in (item.left, item.right)
-    ]
-    for term in (*terms, *test.locations):
-        if isinstance(term, FinalVariable):
+    asked = (term for expression in test.expressions for term in terms(expression))
+    for term in (*asked, *test.locations):
+        if isinstance(term, logic.FinalVariable):
             used.add(term.name)
-        elif isinstance(term, AddressOf):
+        elif isinstance(term, logic.AddressOf):
             used.add(term.variable)
-        elif isinstance(term, FinalRegister):
+        elif isinstance(term, logic.FinalRegister):
             known = registers[term.thread][term.name]
             if isinstance(known, VariableUse):
                 used.add(known.name)
@@ -260,7 +247,7 @@ def _used_variables(
     while waiting:
         name = waiting.pop()
         value, alias = initial.get(name), aliases[name]
-        reached = [value.variable] if isinstance(value, AddressOf) else []
+        reached = [value.variable] if isinstance(value, logic.AddressOf) else []
         fresh = {*reached, *(() if alias is None else (alias,))} - used
         used |= fresh
         waiting += fresh

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import NamedTuple, TypeVar
 
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.condition import (
-    Condition,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Observable,
-    Term,
-    comparisons,
-    map_terms,
-)
+from gpudiy.litmus.condition import map_terms, terms
 from gpudiy.litmus.declarations import Declarations, RegisterTypes, TextPiece, read_declarations
 from gpudiy.litmus.errors import InvalidTest, LitmusError, SourcePlace
 from gpudiy.litmus.flow import contradicts_map
@@ -33,7 +25,7 @@ from gpudiy.litmus.source_text import SourceText
 from gpudiy.litmus.test import RegisterDeclaration, Test
 
 CellParser = Callable[[str], tuple[RawInstruction, ...]]
-AnyTerm = TypeVar("AnyTerm", bound=Term)
+AnyTerm = TypeVar("AnyTerm", bound=logic.Term)
 ASKED = ("condition", "filter", "locations")
 NO_TYPES = RegisterTypes()
 NOTHING = Declarations((), (), (), {}, False)
@@ -144,20 +136,24 @@ class Draft:
 
     def _resolve_registers(
         self, registers: tuple[RegisterDeclaration, ...], variables: frozenset[str]
-    ) -> tuple[Condition, Expression | None, tuple[Observable, ...]]:
+    ) -> tuple[logic.Condition, logic.Expression | None, tuple[logic.Observable, ...]]:
         """In conditions, replace `r0=1` by the register r0 of the only thread that has one."""
         condition, filter, locations = self.sections.condition, self.sections.filter, self.sections.locations
         assert condition is not None
-        terms = [*locations, *_terms(condition.expression), *(() if filter is None else _terms(filter))]
-        if not any(_is_unknown(term, variables) for term in terms):
+        asked = [*locations, *terms(condition.expression), *(() if filter is None else terms(filter))]
+        if not any(_is_unknown(term, variables) for term in asked):
             return condition, filter, locations
         owners: dict[str, list[int]] = {}
         for declaration in registers:
             owners.setdefault(declaration.name, []).append(declaration.thread)
 
-        def add_owner(term: AnyTerm) -> AnyTerm | FinalRegister:
-            if isinstance(term, FinalVariable) and _is_unknown(term, variables) and len(owners.get(term.name, ())) == 1:
-                return FinalRegister(owners[term.name][0], term.name)
+        def add_owner(term: AnyTerm) -> AnyTerm | logic.FinalRegister:
+            if (
+                isinstance(term, logic.FinalVariable)
+                and _is_unknown(term, variables)
+                and len(owners.get(term.name, ())) == 1
+            ):
+                return logic.FinalRegister(owners[term.name][0], term.name)
             return term
 
         condition = replace(condition, expression=map_terms(condition.expression, add_owner))
@@ -228,11 +224,5 @@ def _build_instructions(
     return tuple(built)
 
 
-def _terms(expression: Expression) -> Iterable[Term]:
-    for comparison in comparisons(expression):
-        yield comparison.left
-        yield comparison.right
-
-
-def _is_unknown(term: Term, variables: frozenset[str]) -> bool:
-    return isinstance(term, FinalVariable) and term.name not in variables
+def _is_unknown(term: logic.Term, variables: frozenset[str]) -> bool:
+    return isinstance(term, logic.FinalVariable) and term.name not in variables

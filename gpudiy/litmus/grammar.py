@@ -14,23 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyparsing as pp
 
-from gpudiy.litmus.condition import (
-    DEEPEST,
-    AddressOf,
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Implies,
-    Not,
-    Observable,
-    Or,
-    Quantifier,
-    Value,
-)
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.instruction import Comparison
 
 Result = TypeVar("Result")
@@ -84,7 +68,7 @@ class RawDeclaration(NamedTuple):
     thread: int | None
     name: str
     type: str | None
-    value: Value | None
+    value: logic.Value | None
     proxy: str | None
     aliases: str | None
 
@@ -135,7 +119,7 @@ def _instruction() -> pp.ParserElement:
 
 
 def _declaration() -> pp.ParserElement:
-    value = NUMBER | (pp.Opt(_word("&")) + NAME.copy().add_parse_action(lambda tokens: AddressOf(tokens[0])))
+    value = NUMBER | (pp.Opt(_word("&")) + NAME.copy().add_parse_action(lambda tokens: logic.AddressOf(tokens[0])))
     initial = pp.Opt(_word("=") - value.set_name("a value or a variable"))("value")
     register = _word(".reg") - _regex(r"\.\w+").set_name("a type such as .s32")("type") + NAME("name") + initial
     plain = NAME("name") + _word("=") - value("value")
@@ -152,15 +136,15 @@ COMPARISONS = {"=": "eq", "==": "eq", "!=": "ne", "<>": "ne", "<": "lt", "<=": "
 
 
 def _observable() -> pp.ParserElement:
-    register = (THREAD + _word(":") - NAME).add_parse_action(lambda tokens: FinalRegister(tokens[0], tokens[1]))
+    register = (THREAD + _word(":") - NAME).add_parse_action(lambda tokens: logic.FinalRegister(tokens[0], tokens[1]))
     bracketed = _word("[") - NAME + _word("]")
-    variable = (bracketed | NAME).add_parse_action(lambda tokens: FinalVariable(tokens[0]))
+    variable = (bracketed | NAME).add_parse_action(lambda tokens: logic.FinalVariable(tokens[0]))
     return (register | variable).set_name("a register or a variable")
 
 
-def _chain(element: pp.ParserElement, operator: str, kind: type[And] | type[Or]) -> pp.ParserElement:
-    def build(tokens: pp.ParseResults) -> Expression:
-        parts: list[Expression] = list(tokens)
+def _chain(element: pp.ParserElement, operator: str, kind: type[logic.And] | type[logic.Or]) -> pp.ParserElement:
+    def build(tokens: pp.ParseResults) -> logic.Expression:
+        parts: list[logic.Expression] = list(tokens)
         return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
     return (element + pp.ZeroOrMore(_word(operator) - element)).add_parse_action(build)
@@ -169,25 +153,25 @@ def _chain(element: pp.ParserElement, operator: str, kind: type[And] | type[Or])
 def _expression() -> pp.ParserElement:
     """`not` binds tightest, then `=>`, then `/\\`, then `\\/`, as in herd."""
     observable = _observable()
-    constant = NUMBER.copy().add_parse_action(lambda tokens: Constant(tokens[0]))
-    address = (_word("&") - NAME).add_parse_action(lambda tokens: AddressOf(tokens[0]))
+    constant = NUMBER.copy().add_parse_action(lambda tokens: logic.Constant(tokens[0]))
+    address = (_word("&") - NAME).add_parse_action(lambda tokens: logic.AddressOf(tokens[0]))
     term = (observable | constant | address).set_name("a register, a variable or a number")
     operator = _regex(r"==|!=|<>|<=|>=|=(?!>)|<|>").set_name("a comparison")
     comparison = (term + operator - term).add_parse_action(
-        lambda tokens: Compare(Comparison(COMPARISONS[tokens[1]]), tokens[0], tokens[2])
+        lambda tokens: logic.Compare(Comparison(COMPARISONS[tokens[1]]), tokens[0], tokens[2])
     )
     expression = pp.Forward()
     implication = pp.Forward()
     negation = pp.Forward()
-    true = pp.Keyword("true").add_parse_action(lambda: And(()))
-    false = pp.Keyword("false").add_parse_action(lambda: Or(()))
-    inverted = ((pp.Suppress(pp.Keyword("not")) | _word("~")) - negation).add_parse_action(lambda t: Not(t[0]))
+    true = pp.Keyword("true").add_parse_action(lambda: logic.And(()))
+    false = pp.Keyword("false").add_parse_action(lambda: logic.Or(()))
+    inverted = ((pp.Suppress(pp.Keyword("not")) | _word("~")) - negation).add_parse_action(lambda t: logic.Not(t[0]))
     parentheses = _word("(") - expression + _word(")").set_name(")")
     negation <<= (parentheses | inverted | true | false | comparison).set_name("a condition")
     implication <<= (negation + pp.Opt(_word("=>") - implication)).add_parse_action(
-        lambda tokens: tokens[0] if len(tokens) == 1 else Implies(tokens[0], tokens[1])
+        lambda tokens: tokens[0] if len(tokens) == 1 else logic.Implies(tokens[0], tokens[1])
     )
-    expression <<= _chain(_chain(implication, "/\\", And), "\\/", Or)
+    expression <<= _chain(_chain(implication, "/\\", logic.And), "\\/", logic.Or)
     return expression
 
 
@@ -197,11 +181,11 @@ def _condition() -> pp.ParserElement:
     forall = pp.Keyword("forall")
     never = (pp.Suppress(pp.Keyword("not")) | _word("~")) + pp.Keyword("exists")
     quantified = (
-        (never - expression).add_parse_action(lambda tokens: Condition(Quantifier.NOT_EXISTS, tokens[1]))
-        | (exists - expression).add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[1]))
-        | (forall - expression).add_parse_action(lambda tokens: Condition(Quantifier.FORALL, tokens[1]))
+        (never - expression).add_parse_action(lambda tokens: logic.Condition(logic.Quantifier.NOT_EXISTS, tokens[1]))
+        | (exists - expression).add_parse_action(lambda tokens: logic.Condition(logic.Quantifier.EXISTS, tokens[1]))
+        | (forall - expression).add_parse_action(lambda tokens: logic.Condition(logic.Quantifier.FORALL, tokens[1]))
         | _observed_outcomes(expression)
-        | expression.copy().add_parse_action(lambda tokens: Condition(Quantifier.EXISTS, tokens[0]))
+        | expression.copy().add_parse_action(lambda tokens: logic.Condition(logic.Quantifier.EXISTS, tokens[0]))
     )
     return (
         quantified.set_name("a condition")
@@ -213,16 +197,16 @@ def _condition() -> pp.ParserElement:
 def _observed_outcomes(expression: pp.ParserElement) -> pp.ParserElement:
     """`observed 0:r0=1; 1:r0=0; and 0:r0=0;`: the listed outcomes, or a condition on them."""
     equality = (_observable() + _word("=") - NUMBER).add_parse_action(
-        lambda tokens: Compare(Comparison.EQ, tokens[0], Constant(tokens[1]))
+        lambda tokens: logic.Compare(Comparison.EQ, tokens[0], logic.Constant(tokens[1]))
     )
     outcome = pp.OneOrMore(equality + pp.Suppress(";")).add_parse_action(
-        lambda tokens: tokens[0] if len(tokens) == 1 else And(tuple(tokens))
+        lambda tokens: tokens[0] if len(tokens) == 1 else logic.And(tuple(tokens))
     )
     outcomes = (outcome + pp.ZeroOrMore(pp.Suppress(pp.Keyword("and")) - outcome)).add_parse_action(
-        lambda tokens: tokens[0] if len(tokens) == 1 else Or(tuple(tokens))
+        lambda tokens: tokens[0] if len(tokens) == 1 else logic.Or(tuple(tokens))
     )
     return (pp.Suppress(pp.Keyword("observed")) - (outcomes | expression)).add_parse_action(
-        lambda tokens: Condition(Quantifier.EXISTS, tokens[0])
+        lambda tokens: logic.Condition(logic.Quantifier.EXISTS, tokens[0])
     )
 
 
@@ -311,8 +295,8 @@ def _check_depth(text: str) -> None:
             del opened[-1:]
         elif token not in ("/\\", "\\/"):
             opened.append(token)
-        if len(opened) > DEEPEST:
-            raise SyntaxProblem(f"nested more than {DEEPEST} deep", match.start())
+        if len(opened) > logic.DEEPEST:
+            raise SyntaxProblem(f"nested more than {logic.DEEPEST} deep", match.start())
 
 
 @lru_cache(REMEMBERED)
@@ -346,26 +330,26 @@ def parse_declaration(text: str) -> RawDeclaration:
 
 
 @lru_cache(REMEMBERED)
-def parse_condition(text: str) -> Condition:
+def parse_condition(text: str) -> logic.Condition:
     """Parse a condition; without a quantifier it means `exists`."""
     if PLAIN_CONDITION.match(text):
         parts = [parse_expression(part.strip()) for part in text.split("/\\")]
-        return Condition(Quantifier.EXISTS, parts[0] if len(parts) == 1 else And(tuple(parts)))
+        return logic.Condition(logic.Quantifier.EXISTS, parts[0] if len(parts) == 1 else logic.And(tuple(parts)))
     _check_depth(text)
-    condition: Condition = _parse(_CONDITION, text)[0]
+    condition: logic.Condition = _parse(_CONDITION, text)[0]
     return condition
 
 
 @lru_cache(REMEMBERED)
-def parse_expression(text: str) -> Expression:
+def parse_expression(text: str) -> logic.Expression:
     """Parse an expression without quantifier, as in a filter."""
     _check_depth(text)
-    expression: Expression = _parse(_EXPRESSION, text)[0]
+    expression: logic.Expression = _parse(_EXPRESSION, text)[0]
     return expression
 
 
 @lru_cache(REMEMBERED)
-def parse_locations(text: str) -> tuple[Observable, ...]:
+def parse_locations(text: str) -> tuple[logic.Observable, ...]:
     """Parse the registers and variables between the brackets of `locations`."""
     return tuple(_parse(_LOCATIONS, text))
 

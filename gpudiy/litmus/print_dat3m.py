@@ -58,9 +58,7 @@ def _check_placement(test: Test) -> None:
 
 
 def _check_condition(test: Test) -> None:
-    for expression in (test.condition.expression, test.filter):
-        if expression is None:
-            continue
+    for expression in test.expressions:
         if _has_other_connectives(expression):
             raise CannotExpress("`=>`, `true` and `false` in a condition")
         for comparison in comparisons(expression):

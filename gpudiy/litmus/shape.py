@@ -151,9 +151,7 @@ class _Shape:
         return found
 
     def _all_comparisons(self) -> Iterator[tuple[Term, Term]]:
-        test = self.content.test
-        expressions = [test.condition.expression] + ([] if test.filter is None else [test.filter])
-        for expression in expressions:
+        for expression in self.content.test.expressions:
             for comparison in comparisons(expression):
                 yield comparison.left, comparison.right
 

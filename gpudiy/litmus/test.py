@@ -71,13 +71,15 @@ class Test:
         return html_of_test(self)
 
     @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """That of the condition and, if there is one, the filter."""
+        return (self.condition.expression,) if self.filter is None else (self.condition.expression, self.filter)
+
+    @property
     def observed(self) -> tuple[Observable, ...]:
         """The registers and variables of an outcome: those in the condition, the filter and the locations."""
-        seen = dict.fromkeys(observables(self.condition.expression))
-        if self.filter is not None:
-            seen.update(dict.fromkeys(observables(self.filter)))
-        seen.update(dict.fromkeys(self.locations))
-        return tuple(seen)
+        asked = (term for expression in self.expressions for term in observables(expression))
+        return tuple(dict.fromkeys((*asked, *self.locations)))
 
     def registers_of(self, thread: int) -> tuple[RegisterDeclaration, ...]:
         return tuple(declaration for declaration in self.registers if declaration.thread == thread)

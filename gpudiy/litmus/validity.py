@@ -8,24 +8,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gpudiy.errors import near_name
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType, Space
-from gpudiy.litmus.condition import (
-    DEEPEST,
-    AddressOf,
-    And,
-    Compare,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Implies,
-    Not,
-    Observable,
-    Or,
-    Term,
-    Value,
-)
 from gpudiy.litmus.errors import InvalidTest, SourcePlace
 from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import operand_type, operands_of
@@ -150,9 +135,9 @@ def _bad_register(thread: int, name: str, types: list[Types], spaces: Spaces) ->
     return InvalidTest(_bad_name(name, "register"), place)
 
 
-def _check_value(type: ScalarType, value: Value, spaces: Spaces, place: SourcePlace) -> None:
+def _check_value(type: ScalarType, value: logic.Value, spaces: Spaces, place: SourcePlace) -> None:
     """An initial value must fit its type; an address needs 64 bits, in shared space 32 will do."""
-    if isinstance(value, AddressOf):
+    if isinstance(value, logic.AddressOf):
         _need_space(value.variable, spaces, replace(place, token=value.variable))
         if not _holds_address(type, spaces[value.variable]):
             raise InvalidTest(f"type mismatch: an address needs .b64, {place.token} is .{type}", place)
@@ -286,7 +271,7 @@ def _check_initial_width(entry: InitialMemory, type: ScalarType | None, spaces: 
     if type is None:
         return
     place = SourcePlace("init", entry.variable, entry.variable)
-    if isinstance(entry.value, AddressOf):
+    if isinstance(entry.value, logic.AddressOf):
         if not _holds_address(type, spaces[entry.value.variable]):
             raise InvalidTest(f"type mismatch: an address needs .b64, {entry.variable} is accessed as .{type}", place)
     elif not -(1 << (type.bits - 1)) <= entry.value <= type.maximum:
@@ -302,50 +287,50 @@ class _ConditionCheck:
         self.locations = locations
         self.widths = widths
 
-    def check(self, expression: Expression, part: str, depth: int = 1) -> None:
+    def check(self, expression: logic.Expression, part: str, depth: int = 1) -> None:
         """`depth` counts what a reader has open when it meets the expression."""
-        if depth > DEEPEST:
-            raise InvalidTest(f"nested more than {DEEPEST} deep", SourcePlace(part))
+        if depth > logic.DEEPEST:
+            raise InvalidTest(f"nested more than {logic.DEEPEST} deep", SourcePlace(part))
         match expression:
-            case Compare():
+            case logic.Compare():
                 self.check_comparison(expression, part)
-            case Not():
+            case logic.Not():
                 self.check(expression.inner, part, depth + 2)
-            case And() | Or():
+            case logic.And() | logic.Or():
                 if len(expression.parts) == 1:
                     raise InvalidTest(f"/\\ and \\/ of a {part} join two parts or more", SourcePlace(part))
                 for inner in expression.parts:
                     self.check(inner, part, depth + 1)
-            case Implies():
+            case logic.Implies():
                 self.check(expression.premise, part, depth + 1)
                 self.check(expression.conclusion, part, depth + 2)
 
-    def check_comparison(self, compare: Compare, part: str) -> None:
+    def check_comparison(self, compare: logic.Compare, part: str) -> None:
         for term, other in ((compare.left, compare.right), (compare.right, compare.left)):
-            if isinstance(term, (FinalRegister, FinalVariable)):
+            if isinstance(term, (logic.FinalRegister, logic.FinalVariable)):
                 self.check_observable(term, part)
-            elif isinstance(term, Constant):
+            elif isinstance(term, logic.Constant):
                 if not ScalarType.S64.minimum <= term.value <= ScalarType.S64.maximum:
                     raise InvalidTest(f"{term.value} does not fit 64 bits", SourcePlace(part, None, str(term.value)))
             else:
                 self.check_address(compare, term, other, part)
 
-    def check_address(self, compare: Compare, term: AddressOf, other: Term, part: str) -> None:
+    def check_address(self, compare: logic.Compare, term: logic.AddressOf, other: logic.Term, part: str) -> None:
         place = SourcePlace(part, None, f"&{term.variable}")
         if term.variable not in self.spaces:
             raise InvalidTest(f"the {part} names {term.variable}, which is not there", place)
         if compare.comparison not in (isa.Comparison.EQ, isa.Comparison.NE):
             raise InvalidTest("an address is only ever equal to another or different from it", place)
         type = None
-        if isinstance(other, FinalVariable):
+        if isinstance(other, logic.FinalVariable):
             type = self.widths.get(self.locations.get(other.name, ""))
-        elif isinstance(other, FinalRegister) and 0 <= other.thread < len(self.types):
+        elif isinstance(other, logic.FinalRegister) and 0 <= other.thread < len(self.types):
             type = self.types[other.thread].get(other.name)
         if type is not None and not _holds_address(type, self.spaces[term.variable]):
             raise InvalidTest(f"type mismatch: an address needs .b64, it is compared with .{type}", place)
 
-    def check_observable(self, term: Observable, part: str) -> None:
-        if isinstance(term, FinalVariable):
+    def check_observable(self, term: logic.Observable, part: str) -> None:
+        if isinstance(term, logic.FinalVariable):
             if term.name not in self.spaces:
                 hint = _owner_hint(term.name, self.types) or near_name(term.name, list(self.spaces))
                 problem = f"the {part} names {term.name}, which is not a variable of the test"

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import Space
-from gpudiy.litmus.condition import (
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Or,
-    Quantifier,
-    observables,
-)
+from gpudiy.litmus.condition import observables
 from gpudiy.litmus.instruction import Comparison, Instruction, address_of
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.test import InitialMemory, Test
@@ -116,7 +106,9 @@ def build_lock_test(case: Case) -> LockTest | None:
         init=tuple(InitialMemory(name, value) for name, value in start.items() if value and name in spaces),
         scope_tree=case.setting.placement.tree(case.threads),
         memory_map=MemoryMap(tuple(MappedVariable(name, space) for name, space in spaces.items())),
-        condition=Condition(Quantifier.EXISTS, expressions[0] if len(expressions) == 1 else And(tuple(expressions))),
+        condition=logic.Condition(
+            logic.Quantifier.EXISTS, expressions[0] if len(expressions) == 1 else logic.And(tuple(expressions))
+        ),
         doc=f"{case.question.what} ({case.setting.placement.what})",
     )
     return LockTest(case, test, tuple(tuple(code.lines) for code in codes))
@@ -153,13 +145,13 @@ def _choose_spaces(case: Case) -> dict[str, Space]:
     return spaces
 
 
-def _outcome_expressions(case: Case, codes: Sequence[LockThreadCode]) -> Iterator[Expression]:
+def _outcome_expressions(case: Case, codes: Sequence[LockThreadCode]) -> Iterator[logic.Expression]:
     for number, (part, code) in enumerate(zip(case.scenario.parts, codes, strict=True)):
         if part.enters is not None:
             yield code.entered if part.enters else code.stayed_out
         for register, value in zip(code.reads, part.reads, strict=False):
             if value is not None:
-                yield Compare(Comparison.EQ, FinalRegister(number, register), Constant(value))
+                yield logic.Compare(Comparison.EQ, logic.FinalRegister(number, register), logic.Constant(value))
     if case.scenario.finals is not None:
         name, values = case.scenario.finals
         yield _one_of([_is(_data_name(case.lock, name), Comparison.EQ, value) for value in values])
@@ -173,13 +165,13 @@ def _target(instruction: Instruction) -> str | None:
     return None if address is None else address.name
 
 
-def _variables(expression: Expression) -> Iterator[str]:
-    return (term.name for term in observables(expression) if isinstance(term, FinalVariable))
+def _variables(expression: logic.Expression) -> Iterator[str]:
+    return (term.name for term in observables(expression) if isinstance(term, logic.FinalVariable))
 
 
-def _is(name: str, comparison: Comparison, value: int) -> Expression:
-    return Compare(comparison, FinalVariable(name), Constant(value))
+def _is(name: str, comparison: Comparison, value: int) -> logic.Expression:
+    return logic.Compare(comparison, logic.FinalVariable(name), logic.Constant(value))
 
 
-def _one_of(expressions: list[Expression]) -> Expression:
-    return expressions[0] if len(expressions) == 1 else Or(tuple(expressions))
+def _one_of(expressions: list[logic.Expression]) -> logic.Expression:
+    return expressions[0] if len(expressions) == 1 else logic.Or(tuple(expressions))

@@ -7,8 +7,9 @@ Everything is imported from its module when it is first used, so that importing 
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from gpudiy.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import SCHEMA, Columns
@@ -36,7 +37,6 @@ _MODULES = {
     "tables.table": ("Table",),
     "writing": ("LogFormat", "write_log"),
 }
-_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "SCHEMA", "ChipComparison", "Columns", "Conformance", "DamagedLog", "HtmlReport", "Log", "LogError", "LogFormat",
@@ -44,11 +44,8 @@ __all__ = [
     "read_log", "records_of", "report", "table", "write_log",
 ]  # fmt: skip
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+if not TYPE_CHECKING:  # a type checker must find misspelt names
+    __getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -10,15 +10,7 @@ from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from gpudiy.litmus.condition import (
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    Observable,
-    Quantifier,
-)
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.loading import TestSource, read_all
@@ -322,7 +314,7 @@ class _Decided:
     test: Test
     allowed: bool
     outcomes: list[FinalState]
-    observed: frozenset[Observable]
+    observed: frozenset[logic.Observable]
     bounded: bool  # there may be more outcomes
 
     def lists(self, outcome: FinalState) -> bool:
@@ -334,12 +326,12 @@ class _Decided:
 
     def asking(self, outcome: FinalState) -> Test:
         """The test that asks for this outcome."""
-        parts: tuple[Expression, ...] = tuple(
-            Compare(Comparison.EQ, term, Constant(value) if isinstance(value, int) else value)
+        parts: tuple[logic.Expression, ...] = tuple(
+            logic.Compare(Comparison.EQ, term, logic.Constant(value) if isinstance(value, int) else value)
             for term, value in outcome.items()
             if term in self.observed
         )
-        return replace(self.test, filter=None, condition=Condition(Quantifier.EXISTS, And(parts)))
+        return replace(self.test, filter=None, condition=logic.Condition(logic.Quantifier.EXISTS, logic.And(parts)))
 
 
 def _why_undecided(verdict: Verdict) -> str:

@@ -11,22 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from litmus_strategies import litmus_tests
 
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import Access, CacheOperator, Order, Scope
-from gpudiy.litmus.condition import (
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Implies,
-    Not,
-    Or,
-    Quantifier,
-    Term,
-    map_terms,
-)
+from gpudiy.litmus.condition import map_terms
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Instruction, Load, Reduce, Register, Store, Variable
 from gpudiy.litmus.instruction_text import instruction_text
@@ -40,7 +27,7 @@ SB = (DATA / "litmus" / "figures" / "A.1-sb.litmus").read_text()
 
 def with_terms(test: Test, change) -> dict[str, object]:  # type: ignore[no-untyped-def]
     return {
-        "condition": Condition(test.condition.quantifier, map_terms(test.condition.expression, change)),
+        "condition": logic.Condition(test.condition.quantifier, map_terms(test.condition.expression, change)),
         "filter": None if test.filter is None else map_terms(test.filter, change),
         "locations": tuple(change(term) for term in test.locations),
     }
@@ -72,8 +59,12 @@ def registers_renamed(test: Test, source: random.Random) -> Test:
     registers = [replace(d, name=names[d.thread, d.name]) for d in test.registers]
     source.shuffle(registers)
 
-    def change(term: Term) -> Term:
-        return FinalRegister(term.thread, names[term.thread, term.name]) if isinstance(term, FinalRegister) else term
+    def change(term: logic.Term) -> logic.Term:
+        return (
+            logic.FinalRegister(term.thread, names[term.thread, term.name])
+            if isinstance(term, logic.FinalRegister)
+            else term
+        )
 
     return replace(test, threads=threads, registers=tuple(registers), **with_terms(test, change))
 
@@ -81,22 +72,22 @@ def registers_renamed(test: Test, source: random.Random) -> Test:
 def reordered(test: Test, source: random.Random) -> Test:
     """Memory map, initial memory and the parts of the condition in another order; name, doc and cycle changed."""
 
-    def shuffled(expression: Expression) -> Expression:
+    def shuffled(expression: logic.Expression) -> logic.Expression:
         match expression:
-            case And(parts=parts) | Or(parts=parts):
+            case logic.And(parts=parts) | logic.Or(parts=parts):
                 inner = [shuffled(part) for part in parts]
                 source.shuffle(inner)
                 return type(expression)(tuple(inner))
-            case Not(inner=part):
-                return Not(shuffled(part))
-            case Implies(premise=premise, conclusion=conclusion):
-                return Implies(shuffled(premise), shuffled(conclusion))
+            case logic.Not(inner=part):
+                return logic.Not(shuffled(part))
+            case logic.Implies(premise=premise, conclusion=conclusion):
+                return logic.Implies(shuffled(premise), shuffled(conclusion))
         return expression
 
     variables, init = list(test.memory_map.variables), list(test.init)
     source.shuffle(variables)
     source.shuffle(init)
-    condition = Condition(test.condition.quantifier, shuffled(test.condition.expression))
+    condition = logic.Condition(test.condition.quantifier, shuffled(test.condition.expression))
     memory_map = MemoryMap(tuple(variables))
     return replace(test, memory_map=memory_map, init=tuple(init), condition=condition, name="other", doc="d", cycle="c")
 
@@ -112,10 +103,10 @@ def threads_and_variables_renamed(test: Test, source: random.Random) -> Test:
     def named(part: object) -> object:
         return Variable(names[part.name]) if isinstance(part, Variable) else part
 
-    def change(term: Term) -> Term:
-        if isinstance(term, FinalRegister):
-            return FinalRegister(position[term.thread], term.name)
-        return FinalVariable(names[term.name]) if isinstance(term, FinalVariable) else term
+    def change(term: logic.Term) -> logic.Term:
+        if isinstance(term, logic.FinalRegister):
+            return logic.FinalRegister(position[term.thread], term.name)
+        return logic.FinalVariable(names[term.name]) if isinstance(term, logic.FinalVariable) else term
 
     def value(start: object) -> object:
         return replace(start, variable=names[start.variable]) if hasattr(start, "variable") else start  # type: ignore[type-var]
@@ -244,9 +235,14 @@ def test_rings_and_crowds_are_quick() -> None:
 
 def test_quantifiers_are_part_of_the_content() -> None:
     test = read_test(SB)
-    asked = {content_hash(replace(test, condition=replace(test.condition, quantifier=q))) for q in Quantifier}
+    asked = {content_hash(replace(test, condition=replace(test.condition, quantifier=q))) for q in logic.Quantifier}
     assert len(asked) == 3
-    never = replace(test, condition=Condition(Quantifier.EXISTS, Compare("eq", FinalVariable("x"), Constant(3))))  # type: ignore[arg-type]
+    never = replace(
+        test,
+        condition=logic.Condition(
+            logic.Quantifier.EXISTS, logic.Compare("eq", logic.FinalVariable("x"), logic.Constant(3))
+        ),
+    )  # type: ignore[arg-type]
     assert content_hash(never) not in asked
 
 

@@ -10,24 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litmus_strategies import expressions
 
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
-from gpudiy.litmus.condition import (
-    AddressOf,
-    And,
-    Compare,
-    Constant,
-    Expression,
-    FinalRegister,
-    FinalVariable,
-    Implies,
-    Not,
-    Observable,
-    Or,
-    Quantifier,
-    holds,
-    observables,
-)
+from gpudiy.litmus.condition import holds, observables
 from gpudiy.litmus.errors import InvalidTest
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.grammar import parse_condition
@@ -159,11 +145,11 @@ def test_dat3m() -> None:
     assert test.threads[0][4] == isa.Barrier(isa.BarrierMode.SYNC, isa.Register("r1"), isa.Immediate(2), instance=1)
     assert isinstance(test.threads[0][5], isa.ProxyFence)
     assert test.threads[1][1] == isa.Fence(isa.FenceKind.SC, Scope.SYS)
-    assert test.initial_value("y") == AddressOf("x")
+    assert test.initial_value("y") == logic.AddressOf("x")
     assert test.memory_map.location_of("t") == "x"
-    assert test.condition.quantifier is Quantifier.NOT_EXISTS
+    assert test.condition.quantifier is logic.Quantifier.NOT_EXISTS
     assert test.observed == (
-        FinalRegister(0, "r0"), FinalVariable("x"), FinalVariable("y"), FinalRegister(0, "r1"),
+        logic.FinalRegister(0, "r0"), logic.FinalVariable("x"), logic.FinalVariable("y"), logic.FinalRegister(0, "r1"),
     )  # fmt: skip
 
 
@@ -188,7 +174,7 @@ def test_comments_and_sections_in_the_order_of_logs() -> None:
         "GPU_PTX order (* a comment *)\n{0:.reg .s32 r0;}\n P0 ;\n ld.cg.s32 r0,[x] ; (* (device P9) *)\n"
         "exists (0:r0=1)\n(device (kernel (cta (warp P0))))\nx:global\n"
     )
-    assert test.condition.quantifier is Quantifier.EXISTS and test.memory_map.names == ("x",)
+    assert test.condition.quantifier is logic.Quantifier.EXISTS and test.memory_map.names == ("x",)
 
 
 def test_tests_one_after_another() -> None:
@@ -215,52 +201,54 @@ def test_precedence(text: str, expected: str) -> None:
     assert bracketed(parse_condition(text).expression) == expected
 
 
-def bracketed(expression: Expression) -> str:
+def bracketed(expression: logic.Expression) -> str:
     symbols = {"eq": "=", "ne": "!="}
     match expression:
-        case Compare(comparison=comparison, left=FinalVariable(name=name), right=Constant(value=value)):
+        case logic.Compare(
+            comparison=comparison, left=logic.FinalVariable(name=name), right=logic.Constant(value=value)
+        ):
             return f"{name}{symbols[comparison]}{value}"
-        case Not(inner=inner):
+        case logic.Not(inner=inner):
             return f"(not {bracketed(inner)})"
-        case And(parts=parts):
+        case logic.And(parts=parts):
             return "(" + " /\\ ".join(map(bracketed, parts)) + ")"
-        case Or(parts=parts):
+        case logic.Or(parts=parts):
             return "(" + " \\/ ".join(map(bracketed, parts)) + ")"
-        case Implies(premise=premise, conclusion=conclusion):
+        case logic.Implies(premise=premise, conclusion=conclusion):
             return f"({bracketed(premise)} => {bracketed(conclusion)})"
     raise AssertionError(expression)
 
 
-TERMS: list[Observable] = [FinalRegister(0, "r0"), FinalVariable("x")]
+TERMS: list[logic.Observable] = [logic.FinalRegister(0, "r0"), logic.FinalVariable("x")]
 
 
 @given(expressions(TERMS), st.integers(-2, 4), st.integers(-2, 4))
-def test_holds(expression: Expression, register: int, variable: int) -> None:
+def test_holds(expression: logic.Expression, register: int, variable: int) -> None:
     """Against Python's own evaluation of the same expression."""
-    state: dict[Observable, int] = {TERMS[0]: register, TERMS[1]: variable}
+    state: dict[logic.Observable, int] = {TERMS[0]: register, TERMS[1]: variable}
     assert holds(expression, state.__getitem__) == eval(in_python(expression), {"r0": register, "x": variable})
     assert set(observables(expression)) <= set(TERMS)
 
 
-def in_python(expression: Expression) -> str:
+def in_python(expression: logic.Expression) -> str:
     operators = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
     match expression:
-        case Compare(comparison=comparison, left=left, right=right):
-            sides = [str(t.value) if isinstance(t, Constant) else t.name for t in (left, right)]  # type: ignore[union-attr]
+        case logic.Compare(comparison=comparison, left=left, right=right):
+            sides = [str(t.value) if isinstance(t, logic.Constant) else t.name for t in (left, right)]  # type: ignore[union-attr]
             return f"({sides[0]} {operators[comparison]} {sides[1]})"
-        case Not(inner=inner):
+        case logic.Not(inner=inner):
             return f"(not {in_python(inner)})"
-        case And(parts=parts):
+        case logic.And(parts=parts):
             return "(True" + "".join(f" and {in_python(part)}" for part in parts) + ")"
-        case Or(parts=parts):
+        case logic.Or(parts=parts):
             return "(False" + "".join(f" or {in_python(part)}" for part in parts) + ")"
-        case Implies(premise=premise, conclusion=conclusion):
+        case logic.Implies(premise=premise, conclusion=conclusion):
             return f"(not {in_python(premise)} or {in_python(conclusion)})"
 
 
 def test_addresses_in_conditions() -> None:
-    here = Compare(isa.Comparison.EQ, FinalRegister(0, "r1"), AddressOf("x"))
-    assert holds(here, lambda _: AddressOf("x")) and not holds(here, lambda _: AddressOf("y"))
+    here = logic.Compare(isa.Comparison.EQ, logic.FinalRegister(0, "r1"), logic.AddressOf("x"))
+    assert holds(here, lambda _: logic.AddressOf("x")) and not holds(here, lambda _: logic.AddressOf("y"))
     assert not holds(replace(here, comparison=isa.Comparison.LT), lambda _: 1)
 
 
@@ -278,8 +266,11 @@ def sb() -> Test:
         ({"registers": ()}, "is not declared"),
         ({"registers": sb().registers * 2}, "declared twice"),
         ({"memory_map": replace(sb().memory_map, variables=())}, "has no space"),
-        ({"locations": (FinalVariable("nowhere"),)}, "the locations names nowhere"),
-        ({"filter": And((Compare(isa.Comparison.EQ, FinalVariable("x"), Constant(1)),))}, "join two parts"),
+        ({"locations": (logic.FinalVariable("nowhere"),)}, "the locations names nowhere"),
+        (
+            {"filter": logic.And((logic.Compare(isa.Comparison.EQ, logic.FinalVariable("x"), logic.Constant(1)),))},
+            "join two parts",
+        ),
         ({"threads": (sb().threads[0], (isa.Store(isa.Variable("x"), isa.Immediate(1 << 40)),))}, "does not fit"),
     ],
 )

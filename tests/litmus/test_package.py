@@ -8,7 +8,7 @@ from gpudiy import litmus
 
 
 def test_every_name_is_there() -> None:
-    assert set(litmus.__all__) == set(litmus._HOME)
+    assert set(litmus.__all__) == {name for names in litmus._MODULES.values() for name in names}
     for name in litmus.__all__:
         assert getattr(litmus, name) is not None
     with pytest.raises(AttributeError, match="nothing"):

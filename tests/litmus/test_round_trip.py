@@ -10,17 +10,7 @@ import pytest
 from hypothesis import given, settings
 from litmus_strategies import litmus_tests
 
-from gpudiy.litmus.condition import (
-    And,
-    Compare,
-    Condition,
-    Constant,
-    Expression,
-    FinalVariable,
-    Implies,
-    Not,
-    Quantifier,
-)
+from gpudiy.litmus import condition as logic
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import InvalidTest
 from gpudiy.litmus.instruction import Comparison
@@ -153,7 +143,9 @@ def test_what_dat3m_would_misread_is_not_printed(figures: list[Path]) -> None:
     "change",
     [
         {"name": "a(*b"}, {"name": 'a"b'}, {"doc": "a\rb"}, {"doc": "\0"}, {"cycle": "a\nb"}, {"cycle": 'a "'},
-        {"condition": Condition(Quantifier.EXISTS, Compare(Comparison.EQ, FinalVariable("x"), Constant(1 << 64)))},
+        {"condition": logic.Condition(
+            logic.Quantifier.EXISTS, logic.Compare(Comparison.EQ, logic.FinalVariable("x"), logic.Constant(1 << 64))
+        )},
     ],
 )  # fmt: skip
 def test_what_no_text_gives_back_is_refused(figures: list[Path], change: dict[str, Any]) -> None:
@@ -163,15 +155,15 @@ def test_what_no_text_gives_back_is_refused(figures: list[Path], change: dict[st
 
 def test_deep_expressions_are_refused_or_read_back(figures: list[Path]) -> None:
     test = read_test(figures[0].read_text())
-    for wrap in (Not, lambda inner: And((inner, inner)), lambda inner: Implies(inner, inner)):
-        expression: Expression = Compare(Comparison.EQ, FinalVariable("x"), Constant(1))
-        for _ in range(14 if wrap is not Not else 60):
+    for wrap in (logic.Not, lambda inner: logic.And((inner, inner)), lambda inner: logic.Implies(inner, inner)):
+        expression: logic.Expression = logic.Compare(Comparison.EQ, logic.FinalVariable("x"), logic.Constant(1))
+        for _ in range(14 if wrap is not logic.Not else 60):
             expression = wrap(expression)
             try:
-                deep = replace(test, condition=Condition(Quantifier.EXISTS, expression), filter=expression)
+                deep = replace(test, condition=logic.Condition(logic.Quantifier.EXISTS, expression), filter=expression)
             except InvalidTest:
                 break
-            if wrap is Not:
+            if wrap is logic.Not:
                 assert_round_trip(deep, Format.HERD)
         else:
-            assert wrap is not Not
+            assert wrap is not logic.Not
