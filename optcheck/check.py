@@ -8,37 +8,53 @@ from dataclasses import replace
 from gpudiy.litmus.access import Access
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test
+from optcheck.expected_function import Disproved
 from optcheck.finding import Check, Cluster, Deviation, Finding, strongest_finding
+from optcheck.frame import Frame
 from optcheck.graph import Graph
 from optcheck.linked_thread import LinkedThread
 from optcheck.linking import Anchor, find_clusters
 from optcheck.listing import SassFunction, read_listing
 from optcheck.literal import TYPE_NAMES, cache_or_order
 from optcheck.mapping import SassMapping, mapping_for
+from optcheck.proof import FunctionProof
 from optcheck.specification import AccessKind, ExpectedAccess, Specification, ThreadSpecification, specify
 from optcheck.stress import check_stress
 from optcheck.thread_check import ThreadCheck
 from optcheck.values import Values
 
+FrameSource = Callable[[str, Test], Frame | None]  # from the name of a function and its test
 KINDS = {"ld": AccessKind.LOAD, "st": AccessKind.STORE, "atom": AccessKind.ATOMIC, "red": AccessKind.REDUCE}
 
 
+def no_frame(function: str, test: Test) -> Frame | None:
+    """The frame of a function that is not known."""
+    return None
+
+
 def check_kernels(
-    text: str, tests: Mapping[str, Test], architecture: str = "", path: str = "<text>"
+    text: str, tests: Mapping[str, Test], architecture: str = "", path: str = "<text>", frames: FrameSource = no_frame
 ) -> Iterator[Check]:
     """Check every kernel of a listing that has a test in `tests` (by name of kernel) or contains literals.
 
     The architecture is that of the listing unless one is given. Raises `SassError` if the listing cannot be read.
     """
-    return check_functions(read_listing(text, path), {name: (test,) for name, test in tests.items()}, architecture)
+    named = {name: (test,) for name, test in tests.items()}
+    return check_functions(read_listing(text, path), named, architecture, frames)
 
 
 def check_functions(
-    functions: Iterable[SassFunction], tests: Mapping[str, Sequence[Test]], architecture: str = ""
+    functions: Iterable[SassFunction],
+    tests: Mapping[str, Sequence[Test]],
+    architecture: str = "",
+    frames: FrameSource = no_frame,
 ) -> Iterator[Check]:
-    """Check every test of every function; tests that differ only in their scope trees can share a function."""
+    """Check every test of every function; tests that differ only in their scope trees can share a function.
+
+    `frames` gives the frame of a function that a harness wrote: then all that the function does is compared.
+    """
     left = dict(tests)
-    cache = _FindingCache(architecture)
+    cache = _FindingCache(architecture, frames)
     for function in functions:
         function_tests = left.pop(function.name, None)
         if function_tests is not None:
@@ -55,8 +71,9 @@ def check_functions(
 class _FindingCache:
     """Findings on the same code, or on a test with the same threads in the same function."""
 
-    def __init__(self, architecture: str) -> None:
+    def __init__(self, architecture: str, frames: FrameSource) -> None:
         self.architecture = architecture
+        self.frames = frames
         self.unchanged: dict[
             object, tuple[Check, Specification]
         ] = {}  # keys are ids of specifications, so these must be kept
@@ -66,7 +83,8 @@ class _FindingCache:
         changed: dict[object, Check] = {}  # deviations quote lines of this function and of the test
         for test in tests:
             specification = specify(test)
-            key = (code, specification.problem, tuple(map(id, specification.threads)))
+            frame = self.frames(function.name, test)
+            key = (code, specification.problem, tuple(map(id, specification.threads)), frame)
             if key in self.unchanged:
                 same = self.unchanged[key][0]
                 yield replace(
@@ -75,7 +93,7 @@ class _FindingCache:
                 continue
             shown = (test.threads, *key)
             if shown not in changed:
-                changed[shown] = check_test(function, test, specification, self.architecture)
+                changed[shown] = check_test(function, test, specification, self.architecture, frame)
             check = replace(changed[shown], test=test.name)
             if check.finding is Finding.UNCHANGED:
                 self.unchanged[key] = replace(check, clusters=_shift_lines(check.clusters, function, -1)), specification
@@ -107,14 +125,48 @@ def _shift_lines(clusters: tuple[Cluster, ...], function: SassFunction, sign: in
     )
 
 
-def check_test(function: SassFunction, test: Test, specification: Specification, architecture: str = "") -> Check:
-    """Check one test against its function."""
+def check_test(
+    function: SassFunction,
+    test: Test,
+    specification: Specification,
+    architecture: str = "",
+    frame: Frame | None = None,
+) -> Check:
+    """Check one test against its function.
+
+    In a frame, the function is proved to be the test, or not; what is wrong is then explained by its literals.
+    """
     if specification.problem:
         deviation = Deviation(Finding.UNVERIFIABLE, specification.problem)
         architecture = architecture or function.architecture
         return Check(function.name, Finding.UNVERIFIABLE, (deviation,), (), architecture, test.name)
-    values = Values(Graph(function))
-    return _check_clusters(values, find_clusters(values), specification, architecture, test)
+    graph = Graph(function)
+    failure = None
+    if frame is not None:
+        proof = FunctionProof(graph, test, specification, frame, mapping_for(architecture or function.architecture))
+        failure = proof.find_failure()
+        if failure is None:
+            clusters = proof.clusters()
+            named = architecture or function.architecture
+            return Check(function.name, Finding.UNCHANGED, (), clusters, named, test.name)
+    values = Values(graph)
+    check = _check_clusters(values, find_clusters(values), specification, architecture, test)
+    if failure is None or check.finding is not Finding.UNCHANGED:
+        return check
+    return replace(check, finding=failure.finding, deviations=(_describe_failure(failure, function, test),))
+
+
+def _describe_failure(failure: Disproved, function: SassFunction, test: Test) -> Deviation:
+    who = "" if failure.thread is None else f"P{failure.thread}: "
+    ptx = (
+        ()
+        if failure.thread is None
+        else tuple(
+            f"P{failure.thread}: {instruction_text(test.threads[failure.thread][index])}" for index in failure.ptx
+        )
+    )
+    sass = tuple(function.show_instruction(index) for index in failure.sass)
+    return Deviation(failure.finding, f"{who}{failure.why}", sass, ptx)
 
 
 def check_literals(function: SassFunction, architecture: str = "") -> Check | None:

@@ -138,17 +138,22 @@ class Graph:
         return []
 
     def _join_tables(self) -> None:
-        """A jump through a table that the listing does not show may go to every block without other predecessors."""
+        """The targets of a jump through a table that the listing does not show.
+
+        They are the blocks with a label but without other predecessors that follow it, up to the next such jump.
+        """
         unknown = [
             block
             for block, end in enumerate(self.ends)
             if self.function.instructions[end - 1].opcode.startswith(("BRX", "JMX")) and not self.successors[block]
         ]
-        if unknown:
-            reached = {0, *(successor for following in self.successors for successor in following)}
-            orphans = [block for block in range(len(self.starts)) if block not in reached]
-            for block in unknown:
-                self.successors[block] = orphans
+        if not unknown:
+            return
+        reached = {0, *(successor for following in self.successors for successor in following)}
+        named = set(self.function.labels.values()) or set(self.starts)
+        orphans = [block for block, start in enumerate(self.starts) if block not in reached and start in named]
+        for block, following in zip(unknown, [*unknown[1:], len(self.starts)], strict=True):
+            self.successors[block] = [orphan for orphan in orphans if block < orphan < following]
 
     def _find_back_edges(self) -> set[tuple[int, int]]:
         back: set[tuple[int, int]] = set()

@@ -43,6 +43,11 @@ class SassMapping:
         """Whether accesses have strengths and fences have kinds."""
         return self.generation not in (Generation.KEPLER, Generation.MAXWELL)
 
+    @property
+    def shared_window(self) -> int | None:
+        """Where bank 0 of constant memory has the start of shared memory; None if addresses do not contain it."""
+        return 0x18 if self.generation in (Generation.VOLTA, Generation.AMPERE) else None
+
     def strength(self, access: Access) -> str:
         """The strength of a global access in SASS: `STRONG.GPU`, `MMIO.SYS`, `CG`, or nothing."""
         scope = access.effective_scope

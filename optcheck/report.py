@@ -8,25 +8,27 @@ from pathlib import Path
 from gpudiy.litmus.reader import decode, read_test
 from gpudiy.litmus.test import Test
 from optcheck.binary import read_binary
-from optcheck.check import check_functions
+from optcheck.check import FrameSource, check_functions, no_frame
 from optcheck.disassembler import cubins_of, disassemble
 from optcheck.finding import Check, Finding
 from optcheck.listing import SassFunction, read_listing
 
 
-def check_binary(path: Path, architecture: str = "") -> Iterator[Check]:
+def check_binary(path: Path, architecture: str = "", frames: FrameSource = no_frame) -> Iterator[Check]:
     """Check every test of a cubin, or of the cubins inside an executable."""
     for cubin in cubins_of(path):
         binary = read_binary(cubin.read_bytes(), str(path))
         functions = read_listing(disassemble(cubin), f"{path} (disassembled)")
-        yield from check_functions(functions, binary.tests, architecture or binary.architecture)
+        yield from check_functions(functions, binary.tests, architecture or binary.architecture, frames)
 
 
-def check_listing(path: Path, test: Test | None = None, architecture: str = "") -> Iterator[Check]:
+def check_listing(
+    path: Path, test: Test | None = None, architecture: str = "", frames: FrameSource = no_frame
+) -> Iterator[Check]:
     """Check every function of a listing that contains literals; if `test` is given, all of them are that test."""
     functions = read_listing(decode(path.read_bytes(), str(path), "a listing of SASS"), str(path))
     tests = {} if test is None else {function.name: (test,) for function in functions if _has_literals(function)}
-    yield from check_functions(functions, tests, architecture)
+    yield from check_functions(functions, tests, architecture, frames)
 
 
 def read_test_file(path: Path) -> Test:

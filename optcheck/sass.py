@@ -210,7 +210,24 @@ class SassInstruction:
                     written[successor(operand.name, word)] = word
         return written
 
-    @property
+    @cached_property
+    def cleared(self) -> dict[str, None]:
+        """The registers and predicates that it may write."""
+        return {} if self.never else dict.fromkeys(self.writes)
+
+    @cached_property
+    def plain_move(self) -> tuple[str, str] | None:
+        """The destination and source of a copy of one register that always happens."""
+        if self.opcode not in ("MOV", "R2UR", "UMOV") or self.modifiers or self.guard or len(self.operands) != 2:
+            return None
+        to, source = self.operands
+        if not isinstance(to, RegisterOperand) or not isinstance(source, RegisterOperand):
+            return None
+        plain = not (source.negated or source.inverted or source.part or source.wide)
+        zeros = {to.name, source.name} & {ZERO, UNIFORM_ZERO}
+        return (to.name, source.name) if plain and not zeros else None
+
+    @cached_property
     def sources(self) -> tuple[Operand, ...]:
         return self.operands[self.result_count :]
 

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from gpudiy.errors import MissingTool, ToolFailure
+from gpudiy.harness.frame import frame_of
 from gpudiy.harness.module import PtxTest
 from gpudiy.harness.source import PREFIX
 from gpudiy.litmus.test import Test
@@ -43,7 +44,9 @@ def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> Cu
     for code in codes:
         tests.setdefault(code.function, []).append(code.test)
     found: dict[str, deque[Check]] = {}
-    for check in check_functions(read_listing(select_functions(listing, FUNCTIONS)), tests, architecture):
+    frames = {(code.function, code.test): frame_of(code) for code in codes}
+    functions = read_listing(select_functions(listing, FUNCTIONS))
+    for check in check_functions(functions, tests, architecture, lambda name, test: frames[name, test]):
         found.setdefault(check.kernel, deque()).append(check)
     checks = [found[code.function].popleft() for code in codes]  # those of one function come in the order of its tests
     return CubinCheck(

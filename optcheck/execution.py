@@ -1,0 +1,370 @@
+"""Symbolic execution: all paths of a function from its entry to its ends, with what each does in order.
+
+Whoever asks for the paths watches them: it is told every step, and copied where a path forks. A path runs every loop
+once: when it first reaches the head of a loop, all that the loop writes becomes unknown, and when it comes back to the
+head, it ends there. So what holds for all paths holds for every number of rounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from optcheck.graph import STACK_TARGETS, Graph
+from optcheck.sass import TRUE, AddressOperand, PredicateOperand, RegisterOperand, SassInstruction, Touch, successor
+from optcheck.sass import UNIFORM_ZERO as UNIFORM_ZERO_REGISTER
+from optcheck.sass import ZERO as ZERO_REGISTER
+from optcheck.semantics import read_operand, read_register, results
+from optcheck.term import ZERO, Term, add, negate, number, symbol
+
+MOST_STEPS = 40_000  # instructions of all paths together
+STACK = "R1"
+VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
+SILENT = frozenset(
+    {"NOP", "YIELD", "BSSY", "BSYNC", "WARPSYNC", "BMOV", "BREAK", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK"}
+)
+ENDS = frozenset({"EXIT", "RET"})
+PUSHES = frozenset(STACK_TARGETS.values())
+
+
+class NotUnderstood(Exception):
+    """Code that optcheck cannot execute; `index` is its instruction."""
+
+    def __init__(self, why: str, index: int) -> None:
+        super().__init__(why)
+        self.why = why
+        self.index = index
+
+
+@dataclass(frozen=True, slots=True)
+class SassAccess:
+    """A load, store or atomic: the words of its address and of its data."""
+
+    index: int
+    instruction: SassInstruction
+    address: tuple[Term, Term]
+    offset: int
+    data: tuple[tuple[Term, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SassFence:
+    """A fence, a barrier, or another instruction that orders memory."""
+
+    index: int
+    instruction: SassInstruction
+
+
+@dataclass(frozen=True, slots=True)
+class SassDecision:
+    """A predicate that decides how the path goes on, and its value."""
+
+    index: int
+    condition: Term
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SassLoop:
+    """The head of a loop: what it writes, with the values before it."""
+
+    block: int
+    before: dict[str, Term]
+
+
+Step = SassFence | SassDecision
+
+
+@dataclass(frozen=True, slots=True)
+class PathEnd:
+    """How a path ends: at an instruction, or back at the head of a loop, with what the registers hold."""
+
+    index: int
+    back_to: int | None  # the block of the head
+    registers: dict[str, Term]
+    restored: frozenset[str]  # registers whose last value came from the stack
+
+
+class Watcher(Protocol):
+    """What follows a path; each of its methods may raise an exception to stop the execution."""
+
+    def step(self, step: Step) -> None:
+        """The path decides something, or orders its accesses."""
+
+    def access(self, step: SassAccess) -> tuple[Term, ...]:
+        """The path accesses memory: what it reads, if that is known."""
+
+    def enter(self, step: SassLoop) -> dict[str, Term]:
+        """The path enters a loop: what it carries from round to round, if that is known."""
+
+    def lose_track(self) -> None:
+        """The path goes through a table that the listing does not show."""
+
+    def end(self, end: PathEnd) -> None:
+        """The path ends."""
+
+    def fork(self) -> Watcher:
+        """A copy that follows another way from here."""
+
+
+@dataclass(slots=True)
+class _State:
+    index: int
+    registers: dict[str, Term]
+    watcher: Watcher
+    decided: dict[Term, bool]
+    heads: frozenset[int] = frozenset()
+    stack: tuple[tuple[str, int], ...] = ()
+    restored: frozenset[str] = frozenset()
+    resumed: bool = False  # the loop that begins here was entered already
+
+    def fork(self, index: int) -> _State:
+        registers, decided = dict(self.registers), dict(self.decided)
+        return _State(index, registers, self.watcher.fork(), decided, self.heads, self.stack, self.restored, True)
+
+
+class SassExecution:
+    """Runs the paths of one function."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.instructions = graph.function.instructions
+        self.bodies = _loop_bodies(graph)
+        self.starts = {graph.starts[head]: head for head in self.bodies}
+        self.steps = 0
+        self.waiting: list[_State] = []
+
+    def run(self, watcher: Watcher) -> None:
+        """Run all paths; raises `NotUnderstood`."""
+        self.waiting = [_State(0, {}, watcher, {})]
+        while self.waiting:
+            state = self.waiting.pop()
+            state.watcher.end(self._run_path(state))
+
+    def _run_path(self, state: _State) -> PathEnd:
+        """Run a path to its end; where it forks, the other way waits."""
+        starts = self.starts
+        while True:
+            index = state.index
+            if index >= len(self.instructions):
+                raise NotUnderstood("the code has no end", len(self.instructions) - 1)
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise NotUnderstood("the function has too many paths", index)
+            head = starts.get(index)
+            if head is not None and not state.resumed:
+                if head in state.heads:
+                    return PathEnd(index, head, state.registers, state.restored)
+                self._enter_loop(state, head)
+            state.resumed = False
+            instruction = self.instructions[index]
+            move = instruction.plain_move
+            if move is not None:
+                source = state.registers.get(move[1])
+                state.registers[move[0]] = symbol("entry", move[1]) if source is None else source
+                state.index += 1
+                continue
+            if not self._holds(state, instruction.guard, index):
+                state.index += 1
+                continue
+            if instruction.opcode in ENDS:
+                return PathEnd(index, None, state.registers, state.restored)
+            self._step(state, instruction)
+
+    def _holds(self, state: _State, guard: PredicateOperand | None, index: int) -> bool:
+        """Whether the predicate holds on this path; if both are possible, the other way waits."""
+        if guard is None:
+            return True
+        if guard.name in TRUE:
+            return not guard.negated
+        return self._decide(state, read_register(guard.name, state.registers), index) != guard.negated
+
+    def _decide(self, state: _State, condition: Term, index: int) -> bool:
+        if condition.is_number:
+            return condition is not ZERO
+        turned = condition.operation == "not"
+        plain = negate(condition) if turned else condition
+        known = state.decided.get(plain)
+        if known is None:
+            other = state.fork(index)
+            for one, value in ((other, False), (state, True)):
+                one.decided[plain] = value
+                one.watcher.step(SassDecision(index, plain, value))
+            self.waiting.append(other)
+            known = True
+        return known != turned
+
+    def _enter_loop(self, state: _State, head: int) -> None:
+        names, places = self.bodies[head]
+        base = _stack_offset(read_register(STACK, state.registers))
+        if places and base is None:
+            raise NotUnderstood("an access to the stack is not understood", self.graph.starts[head])
+        names = [*names, *(stack_word((base or 0) + place) for place in places)]
+        before = {name: read_register(name, state.registers) for name in names}
+        known = state.watcher.enter(SassLoop(head, before))
+        for name in names:
+            state.registers[name] = known.get(name) or symbol("loop", head, name)
+        state.heads |= {head}
+
+    def _step(self, state: _State, instruction: SassInstruction) -> None:
+        index = state.index
+        opcode = instruction.opcode
+        state.index += 1
+        if instruction.touch is not None:
+            self._access(state, instruction, index)
+        elif opcode in ("BRA", "JMP"):
+            self._branch(state, instruction, index)
+        elif opcode in ("BRX", "JMX"):
+            self._branch_by_table(state, index)
+        elif opcode in PUSHES:
+            state.stack += ((opcode, self._target(index)),)
+        elif opcode in STACK_TARGETS or instruction.joins:
+            self._pop(state, STACK_TARGETS.get(opcode, "SSY"), index)
+        elif instruction.is_fence:
+            state.watcher.step(SassFence(index, instruction))
+        elif opcode in SILENT:
+            for name in instruction.writes:
+                state.registers[name] = symbol("silent", index, name)
+        elif opcode in UNKNOWN_EFFECTS or instruction.leaves:
+            raise NotUnderstood(f"{opcode} is not understood", index)
+        else:
+            self._compute(state, instruction, index)
+
+    def _compute(self, state: _State, instruction: SassInstruction, index: int) -> None:
+        written = results(instruction, state.registers, index)
+        state.registers.update(written)
+        if state.restored:
+            state.restored = state.restored.difference(written)
+
+    def _target(self, index: int) -> int:
+        targets = self.graph.function.targets_of(index)
+        if not targets or len(targets) != 1:
+            raise NotUnderstood("the target of a branch is not in the listing", index)
+        return targets[0]
+
+    def _branch(self, state: _State, instruction: SassInstruction, index: int) -> None:
+        for operand in instruction.operands:
+            if isinstance(operand, PredicateOperand):
+                taken = self._decide(state, read_operand(operand, state.registers), index)
+                if not taken:
+                    return
+        state.index = self._target(index)
+
+    def _branch_by_table(self, state: _State, index: int) -> None:
+        following = self.graph.successors[self.graph.block_of[index]]
+        if not following:
+            raise NotUnderstood("the targets of a jump are not in the listing", index)
+        state.watcher.lose_track()
+        for block in following[1:]:
+            other = state.fork(self.graph.starts[block])
+            other.resumed = False
+            self.waiting.append(other)
+        state.index = self.graph.starts[following[0]]
+
+    def _pop(self, state: _State, pushed: str, index: int) -> None:
+        stack = list(state.stack)
+        while stack:
+            kind, target = stack.pop()
+            if kind == pushed:
+                state.stack, state.index = tuple(stack), target
+                return
+        raise NotUnderstood("threads join where none were split", index)
+
+    # Memory.
+
+    def _access(self, state: _State, instruction: SassInstruction, index: int) -> None:
+        address = instruction.address
+        if address is None:
+            raise NotUnderstood(f"{instruction.opcode} without an address", index)
+        if instruction.space == "local":
+            self._access_stack(state, instruction, address, index)
+            return
+        place = _address(address, instruction, state, index)
+        data = tuple(
+            tuple(read_operand(one, state.registers, word) for word in range(instruction.words))
+            for one in instruction.data
+        )
+        offset = address.offset - (1 << 32) if address.offset >> 31 else address.offset
+        known = state.watcher.access(SassAccess(index, instruction, place, offset, data))
+        for name, word in instruction.writes.items():
+            if name[0] == "P" or word >= len(known):
+                state.registers[name] = symbol("loaded", index, name)
+            else:
+                state.registers[name] = known[word]
+        if state.restored:
+            state.restored = state.restored.difference(instruction.writes)
+
+    def _access_stack(self, state: _State, instruction: SassInstruction, address: AddressOperand, index: int) -> None:
+        """Words of the stack are like registers."""
+        base = address.registers[0] if address.registers else None
+        place = add(read_operand(base, state.registers), number(address.offset)) if base else number(address.offset)
+        offset = _stack_offset(place)
+        if offset is None or not set(instruction.modifiers) <= {"64", "128"}:
+            raise NotUnderstood("an access to the stack is not understood", index)
+        for word in range(instruction.words):
+            name = stack_word(offset + 4 * word)
+            if instruction.touch is Touch.STORE:
+                state.registers[name] = read_operand(instruction.data[0], state.registers, word)
+                continue
+            register = instruction.operands[0]
+            if isinstance(register, RegisterOperand) and register.name != ZERO_REGISTER:
+                state.registers[successor(register.name, word)] = read_register(name, state.registers)
+                state.restored |= {successor(register.name, word)}
+
+
+UNKNOWN_EFFECTS = frozenset({"CALL", "CAL", "JCAL", "KILL", "BPT", "LONGJMP", "PLONGJMP", "PRET", "RTT"})
+
+
+def stack_word(offset: int) -> str:
+    """The name under which a word of the stack is kept, by its distance from the stack pointer at entry."""
+    return f"[{offset}]"
+
+
+def _stack_offset(place: Term) -> int | None:
+    entry = symbol("entry", STACK)
+    if place is entry:
+        return 0
+    if place.operation == "add" and len(place.arguments) == 2 and place.arguments[0] is entry:
+        last = place.arguments[1]
+        if isinstance(last, Term) and last.is_number:
+            return last.number - (1 << 32) if last.number >> 31 else last.number
+    return None
+
+
+def _address(operand: AddressOperand, instruction: SassInstruction, state: _State, index: int) -> tuple[Term, Term]:
+    """The two words of the sum of the registers of an address; the upper one is 0 if it has 32 bits."""
+    registers = [one for one in operand.registers if one.name not in (ZERO_REGISTER, UNIFORM_ZERO_REGISTER)]
+    wide = "E" in instruction.modifiers
+    if not wide:
+        return add(*(read_operand(one, state.registers) for one in registers), ZERO), ZERO
+    if len(registers) > 1 or any(one.part or one.negated for one in registers):
+        raise NotUnderstood("an address of two registers is not understood", index)
+    if not registers:
+        return ZERO, ZERO
+    return read_operand(registers[0], state.registers), read_operand(registers[0], state.registers, 1)
+
+
+def _loop_bodies(graph: Graph) -> dict[int, tuple[list[str], list[int]]]:
+    """For the head of each loop, the registers that the loop writes, and the words of the stack."""
+    bodies: dict[int, set[int]] = {}
+    for last, head in graph.back:
+        body = bodies.setdefault(head, {head})
+        waiting = [last]
+        while waiting:
+            block = waiting.pop()
+            if block not in body:
+                body.add(block)
+                waiting += graph.predecessors[block]
+    written = {}
+    for head, body in bodies.items():
+        names: dict[str, None] = {}
+        places: dict[int, None] = {}
+        for block in body:
+            for instruction in graph.function.instructions[graph.starts[block] : graph.ends[block]]:
+                names.update(instruction.cleared)
+                if instruction.space == "local" and instruction.touch is Touch.STORE and instruction.address:
+                    offset = instruction.address.offset
+                    first = offset - (1 << 32) if offset >> 31 else offset
+                    places |= {first + 4 * word: None for word in range(instruction.words)}
+        written[head] = (list(names), list(places))
+    return written

@@ -1,0 +1,89 @@
+"""The instructions by which each fence is written, in their order."""
+
+from __future__ import annotations
+
+from gpudiy.litmus.access import Order, Scope, Space
+from gpudiy.litmus.instruction import Barrier, BarrierMode, Fence, FenceKind, Immediate, ProxyFence
+from optcheck.mapping import Generation, SassMapping
+from optcheck.sass import NumberOperand, SassInstruction
+from optcheck.specification import ExpectedAccess
+
+Fences = tuple[str, ...]
+ESCORT = "MEMBAR.ALL.CTA"
+INVALIDATE = "CCTL.IVALL"
+
+
+def fence_text(instruction: SassInstruction) -> str:
+    """A fence as it is compared: with all its modifiers and numbers."""
+    numbers = [str(one.value) for one in instruction.operands if isinstance(one, NumberOperand)]
+    others = [str(one) for one in instruction.operands if not isinstance(one, NumberOperand)]
+    return " ".join((".".join((instruction.opcode, *instruction.modifiers)), *numbers, *others))
+
+
+def expected_fences(
+    mapping: SassMapping,
+    earlier: ExpectedAccess | None,
+    fences: list[Fence | ProxyFence | Barrier],
+    later: ExpectedAccess | None,
+) -> set[Fences]:
+    """All ways to write the fences between two accesses, with those that acquire and release need."""
+    parts: list[set[Fences]] = []
+    if earlier is not None:
+        parts.append(_acquire(mapping, earlier))
+    parts += [_fence(mapping, one) for one in fences]
+    if later is not None:
+        parts.append(_release(mapping, later))
+    found: set[Fences] = {()}
+    for part in parts:
+        found = {(*one, *other) for one in found for other in part}
+    return found
+
+
+def _acquire(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
+    scope = access.access.scope
+    if access.access.order not in (Order.ACQUIRE, Order.ACQ_REL) or scope is None:
+        return {()}
+    if scope is Scope.CTA or (access.space is Space.SHARED and mapping.generation is not Generation.HOPPER):
+        return {()}
+    return {(INVALIDATE,)}
+
+
+def _release(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
+    scope = access.access.scope
+    if access.access.order not in (Order.RELEASE, Order.ACQ_REL) or scope is None:
+        return {()}
+    return _membar(mapping, "ALL", scope, False)
+
+
+def _fence(mapping: SassMapping, fence: Fence | ProxyFence | Barrier) -> set[Fences]:
+    match fence:
+        case Fence(kind=kind, scope=scope):
+            match kind:
+                case FenceKind.MEMBAR | FenceKind.SC:
+                    return _membar(mapping, "SC", scope, scope is not Scope.CTA)
+                case FenceKind.ACQ_REL:
+                    return _membar(mapping, "ALL", scope, scope is not Scope.CTA)
+                case FenceKind.RELEASE:
+                    return _membar(mapping, "ALL", scope, False)
+                case FenceKind.ACQUIRE:
+                    return {(INVALIDATE,)} if scope is not Scope.CTA else {()}
+        case Barrier(mode=mode, identifier=identifier):
+            number = f" {identifier.value}" if isinstance(identifier, Immediate) else ""
+            return {(f"{'BAR.SYNC' if mode is BarrierMode.SYNC else 'BAR.ARV'}{number}",)}
+        case ProxyFence(kind=kind_of_proxy):
+            return {(INVALIDATE,) if kind_of_proxy == "alias" else ("FENCE.VIEW.ASYNC",)}
+
+
+def _membar(mapping: SassMapping, kind: str, scope: Scope, invalidates: bool) -> set[Fences]:
+    if not mapping.modern:
+        word = {Scope.CTA: "CTA", Scope.SYS: "SYS"}.get(scope, "GL")
+        if scope is Scope.CTA:
+            return {("MEMBAR.CTA",)}
+        return {(f"MEMBAR.{word}.IVALLD",), (f"MEMBAR.{word}", INVALIDATE)}
+    word = {Scope.CTA: "CTA", Scope.SYS: "SYS"}.get(scope, "GPU")
+    after = (INVALIDATE,) if invalidates else ()
+    if scope is Scope.CTA:
+        return {(f"MEMBAR.{kind}.CTA",)}
+    errors = ("ERRBAR", "CGAERRBAR") if mapping.generation is Generation.HOPPER else ("ERRBAR",)
+    fence = (f"MEMBAR.{kind}.{word}", *errors, *after)
+    return {fence, (ESCORT, *fence)} if mapping.generation is Generation.HOPPER else {fence}

@@ -1,0 +1,217 @@
+"""`Frame`: the function that the harness writes around a test: where locations, constants and results are.
+
+for (instance = first; instance < end; instance += instance_groups)
+    switch (test_thread) { ... the threads of the test, each followed by its specification and its results ... }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from optcheck.execution import stack_word
+from optcheck.sass import WORD
+from optcheck.term import WIDE, Samples, Term, random_words, symbol
+from optcheck.term import number as number_term
+
+SAMPLES = 32
+LAUNCH, LOCATIONS, RESULTS, SPECIFICATION = "R4", "R6", "R8", "R14"  # parameters of 64 bits, as the ABI places them
+THREAD, FIRST, END, GROUP = "R10", "R11", "R12", "R13"
+SHARED = stack_word(0)
+INSTANCE, SLOT = symbol("instance"), symbol("slot")  # what the loop over the instances carries
+ZEROS = 256  # bytes of the launch that are 0, which the compiler does not know
+
+Words = list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResult:
+    """The register of a thread that its function stores in a row of the results."""
+
+    register: str
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the function of a test is told: the fields of the launch by offset, and what the test adds to them."""
+
+    offsets: tuple[tuple[str, int], ...] = field(compare=False)  # in bytes, of the fields of the launch
+    launch_bytes: int
+    constants: tuple[int, ...]
+    variables: tuple[str, ...]  # in global memory, in the order of the launch
+    shared: tuple[str, ...]
+    results: tuple[tuple[StoredResult, ...], ...]  # by thread
+    rows: int
+    word_bytes: int
+
+
+class FrameSamples(Samples):
+    """The values of what a launch decides: random, but so that all conditions of the frame sometimes hold."""
+
+    def __init__(self, offsets: Mapping[str, int]) -> None:
+        super().__init__(SAMPLES)
+        self.offsets = offsets
+        self.meanings: dict[tuple[int, ...], tuple[str, bool]] = {}
+        self.first = self.symbol_words(("entry", FIRST))
+        self.instance = self.symbol_words(INSTANCE.arguments)
+        self.slot = self.symbol_words(SLOT.arguments)
+        self.next = _sums(self.instance, self.launch_words(offsets["instance_groups"]))
+        groups = _products(self.launch_words(offsets["warp_groups"]), self.launch_words(offsets["lane_groups"]))
+        self.next_slot = _sums(self.slot, groups)
+        self.end = [
+            (self.first[place], self.next[place], word)[place % 3] for place, word in enumerate(register_words(END))
+        ]
+        self.specification = specification_words()
+        self.meanings = self._meanings()
+
+    def launch_words(self, offset: int) -> Words:
+        """The word of the launch at an offset."""
+        return self.symbol_words(("launch", offset))
+
+    def symbol_words(self, name: tuple[object, ...]) -> Words:
+        """The values of a symbol."""
+        match name:
+            case ("entry", "R12"):
+                return self.end
+            case ("entry", "R14"):
+                return [word & WORD for word in self.specification]
+            case ("entry", "R15"):
+                return [word >> 32 for word in self.specification]
+            case ("read", *_):
+                return read_words(name)
+            case _:
+                return super().symbol_words(name)
+
+    def pair(self, low: Term, high: Term, offset: int) -> Words:
+        """The values of an address of two words, plus an offset."""
+        return [((b << 32 | a) + offset) & WIDE for a, b in zip(self.values(low), self.values(high), strict=True)]
+
+    def _meanings(self) -> dict[tuple[int, ...], tuple[str, bool]]:
+        """The conditions of the frame by their values: what they mean, and whether they say so or the opposite."""
+        conditions = {
+            "entered": [int(a < b) for a, b in zip(self.first, self.end, strict=True)],
+            "again": [int(a < b) for a, b in zip(self.next, self.end, strict=True)],
+            "unspecified": [int(word == 0) for word in self.specification],
+        }
+        found = {tuple(words): (meaning, True) for meaning, words in conditions.items()}
+        return found | {tuple(1 - word for word in words): (name, False) for name, words in conditions.items()}
+
+
+def read_symbol(number: int, bits: int, signed: bool, word: int, special: tuple[int, ...]) -> Term:
+    """A word of what the access number `number` of a path reads; `special` are words that decide something."""
+    return symbol("read", number, bits, signed, word, special)
+
+
+@lru_cache(1 << 12)
+def read_words(name: tuple[object, ...]) -> Words:
+    """Half of the words random, half of them such that decide something."""
+    _, number, bits, signed, word, special = name
+    assert isinstance(bits, int) and isinstance(special, tuple)
+    plain = random_words(("read", number, word), SAMPLES)
+    choices = random_words(("chosen", number), SAMPLES)
+    if word:
+        return [0 if place % 2 else one for place, one in enumerate(plain)]
+    words = [
+        special[(choice >> 3) % len(special)] if place % 2 else one
+        for place, (one, choice) in enumerate(zip(plain, choices, strict=True))
+    ]
+    if bits != 16:
+        return words
+    return [one & 0xFFFF | (0xFFFF0000 if signed and one & 0x8000 else 0) for one in words]
+
+
+class FrameValues:
+    """Where the function of a test finds and puts things, on the samples."""
+
+    def __init__(self, frame: Frame, window: int | None) -> None:
+        self.frame = frame
+        self.window = window
+        self.offsets: Mapping[str, int] = dict(frame.offsets)
+        self.samples = frame_samples(frame.offsets)
+        self.launch = pair_words(LAUNCH)
+        self.specification = self.samples.specification
+        self.places = {name: self._place_global(number) for number, name in enumerate(frame.variables)}
+        self.places |= {name: self._place_shared(number) for number, name in enumerate(frame.shared)}
+        self.results = {self._result(result.row): result for thread in frame.results for result in thread}
+
+    def field(self, name: str, number: int = 0) -> Words:
+        """The values of a field of the launch."""
+        return self.samples.launch_words(self.offsets[name] + 4 * number)
+
+    def launch_term(self, offset: int) -> Term:
+        """The word of the launch at an offset; that of a constant of the test is known, and so are the zeros."""
+        zeros = self.offsets.get("zeros")
+        if zeros is not None and zeros <= offset < zeros + ZEROS:
+            return number_term(0)
+        start = self.offsets["constants"]
+        number = (offset - start) // 8
+        if 0 <= number < len(self.frame.constants):
+            upper = (offset - start) % 8 // 4
+            return number_term(self.frame.constants[number] >> 32 * upper)
+        return symbol("launch", offset)
+
+    def _result(self, row: int) -> tuple[int, ...]:
+        """The address of a row of the results of the instance."""
+        size, base = self.frame.word_bytes, pair_words(RESULTS)
+        return tuple(
+            (start + instance * self.frame.rows * size + row * size) & WIDE
+            for start, instance in zip(base, self.samples.instance, strict=True)
+        )
+
+    def _place_global(self, number: int) -> Words:
+        between, pitch, masks = self.field("location_bytes"), self.field("pitch"), self.field("masks", number)
+        return [
+            (base + number * distance + (instance ^ mask) * step) & WIDE
+            for base, distance, instance, mask, step in zip(
+                pair_words(LOCATIONS), between, self.samples.instance, masks, pitch, strict=True
+            )
+        ]
+
+    def _place_shared(self, number: int) -> Words:
+        count, none = len(self.frame.shared), [0] * SAMPLES
+        starts = none if self.window is None else self.samples.symbol_words(("constant", 0, self.window))
+        return [
+            (base - start + (slot * count + number) * stride * 8) & WORD
+            for base, start, slot, stride in zip(
+                register_words(SHARED), starts, self.samples.slot, self.field("shared_stride"), strict=True
+            )
+        ]
+
+
+@lru_cache(1 << 10)
+def frame_values(frame: Frame, window: int | None) -> FrameValues:
+    """The values of a frame; many tests share them. `window`: where constant memory has the start of shared memory."""
+    return FrameValues(frame, window)
+
+
+@lru_cache(4)
+def frame_samples(offsets: tuple[tuple[str, int], ...]) -> FrameSamples:
+    """The samples for a layout of the launch."""
+    return FrameSamples(dict(offsets))
+
+
+def register_words(name: str) -> Words:
+    """The values of a register at entry."""
+    return random_words(("entry", name), SAMPLES)
+
+
+def pair_words(name: str) -> Words:
+    """The values of two registers at entry, as 64 bits."""
+    upper = f"R{int(name[1:]) + 1}"
+    return [high << 32 | low for low, high in zip(register_words(name), register_words(upper), strict=True)]
+
+
+def specification_words() -> Words:
+    """The address of the specification: sometimes 0, or with a word that is 0."""
+    masks = (0, WORD, WIDE ^ WORD, WIDE)
+    return [word & masks[place % 4] for place, word in enumerate(pair_words(SPECIFICATION))]
+
+
+def _sums(one: Words, other: Words) -> Words:
+    return [(a + b) & WORD for a, b in zip(one, other, strict=True)]
+
+
+def _products(one: Words, other: Words) -> Words:
+    return [a * b & WORD for a, b in zip(one, other, strict=True)]

@@ -1,0 +1,306 @@
+"""Proves that one path of a function does what the frame and the test say, in that order."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+
+from gpudiy.litmus.instruction import Immediate, operands_of
+from optcheck.execution import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
+from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried, Words
+from optcheck.finding import Finding
+from optcheck.frame import FIRST, GROUP, INSTANCE, SAMPLES, SLOT, StoredResult
+from optcheck.literal import POSITIONS
+from optcheck.reference import LoopBack, ReferenceRun
+from optcheck.sass import WORD, Touch
+from optcheck.specification import ExpectedAccess
+from optcheck.term import WIDE, Term, symbol
+from optcheck.thread_proof import ThreadProof
+
+FRAME_LOADS = (("E",), ("E", "64"), ("E", "128"), ("E", "SYS"), ("E", "64", "SYS"), ("E", "128", "SYS"))
+RESULT_STORES = {4: (("E",), ("E", "SYS")), 8: (("E", "64"), ("E", "64", "SYS"))}
+MARKS = (("E", "STRONG", "SYS"), ("E", "CV"), ("E", "WT"))
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadCounts:
+    """What a path had done when it reached the head of a loop."""
+
+    accesses: int
+    memory: int
+    decisions: int
+    votes: int
+
+
+class PathProof(ThreadProof):
+    """Walks along a path and along a run of the thread; the run must make each step of the path, and no other."""
+
+    def __init__(self, function: ExpectedFunction) -> None:
+        super().__init__(function)
+        self.values = function.values
+        self.entered: bool | None = None  # whether first < end
+        self.again: bool | None = None  # whether the next instance is below the end
+        self.specified: bool | None = None
+        self.heads: dict[int, _HeadCounts] = {}
+        self.anchors: frozenset[int] = frozenset()
+        self.rows: frozenset[int] = frozenset()
+        self.asked: Term | None = None  # the word by which the specification asks for another round
+        self.carried: dict[str, Term] = {}  # what the loop over instances carries from round to round
+        self.loop: int | None = None
+        self.memory = self.decisions = self.votes = 0
+
+    def choose(self, code: ExpectedThread | None) -> PathProof:
+        """A copy that follows this thread, or none of the test."""
+        chosen = self.fork()
+        chosen.code = code
+        chosen.done = code is None
+        if code is not None:
+            chosen.run = ReferenceRun(code.thread, code.declared, self.values.places, SAMPLES)
+        return chosen
+
+    def fork(self) -> PathProof:
+        """A copy; what it shares is never changed in place."""
+        other = copy(self)
+        other.heads = dict(self.heads)
+        other.run = None if self.run is None else self.run.fork()
+        return other
+
+    def load_field(self, step: SassAccess) -> tuple[Term, ...] | None:
+        """What the step loads if that is a parameter of the launch, which has nothing to do with any thread."""
+        if step.instruction.space == "shared":
+            return None
+        offset = self._distance(step, self.values.launch)
+        if offset is None or offset >= self.values.frame.launch_bytes:
+            return None
+        instruction = step.instruction
+        if instruction.touch is not Touch.LOAD or instruction.modifiers not in FRAME_LOADS:
+            raise Disproved(Finding.CHANGED, "the parameters of the launch are accessed in another way", (step.index,))
+        if self.run is not None and self.run.accesses and not self.done_with_accesses():
+            raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
+        self.memory += 1
+        return tuple(self.values.launch_term(offset + 4 * word) for word in range(instruction.words))
+
+    def _distance(self, step: SassAccess, base: Words) -> int | None:
+        """How far the address is from a base, if that is the same on all samples."""
+        address = self._address(step)
+        distance = (address[0] - base[0]) & WIDE
+        if (address[1] - base[1]) & WIDE != distance:
+            return None
+        same = all((a - b) & WIDE == distance for a, b in zip(address, base, strict=True))
+        return distance if same else None
+
+    def step(self, step: Step) -> None:
+        """Raises `Disproved`."""
+        match step:
+            case SassDecision():
+                self._decision(step)
+            case SassFence():
+                self.fences += (step,)
+
+    # What is not part of the test.
+
+    def enter(self, step: SassLoop) -> dict[str, Term]:
+        """A loop begins; the first one is that over the instances."""
+        made = 0 if self.run is None else self.run.accesses
+        self.heads[step.block] = _HeadCounts(made, self.memory, self.decisions, self.votes)
+        if self.loop is not None:
+            return {}
+        self.loop = step.block
+        starts = {symbol("entry", FIRST): INSTANCE}
+        if self.values.frame.shared:
+            starts[symbol("entry", GROUP)] = SLOT
+        self.carried = {
+            name: starts[before]
+            for name, before in step.before.items()
+            if before in starts and name not in self.function.scratch
+        }
+        return self.carried
+
+    def _decision(self, step: SassDecision) -> None:
+        if mentions_votes(step.condition):
+            self.votes += 1
+            return
+        self.decisions += 1
+        words = self.samples.values(step.condition)
+        meaning = self.samples.meanings.get(tuple(words))
+        if meaning is not None:
+            self._settle(meaning[0], step.holds == meaning[1])
+            return
+        if self.asked is not None and step.condition.symbols == {self.asked}:
+            return
+        kept = [place for place in self.mask if bool(words[place]) == step.holds]
+        if not kept:
+            raise Disproved(Finding.UNVERIFIABLE, "no sample takes this path", (step.index,))
+        self.mask = kept
+
+    def _settle(self, meaning: str, holds: bool) -> None:
+        if meaning == "entered":
+            self.entered = holds
+        elif meaning == "again":
+            self.again = holds
+        else:
+            self.specified = not holds
+
+    def access(self, step: SassAccess) -> tuple[Term, ...]:
+        """An access; returns what it reads."""
+        loaded = self.load_field(step)
+        if loaded is not None:
+            return loaded
+        self.memory += 1
+        address = self._address(step)
+        if step.instruction.space != "shared":
+            offset = self._distance(step, self.values.specification)
+            if offset is not None and offset < 4 * POSITIONS:
+                return self._specify(step, offset)
+            if step.instruction.touch is Touch.STORE and self.done_with_accesses():
+                result = self.values.results.get(tuple(address))
+                if result is not None and self.code is not None and result in self.code.results:
+                    self._result(step, result)
+                    return ()
+        return self.match_access(step, address)
+
+    def _address(self, step: SassAccess) -> Words:
+        if step.instruction.space == "shared":
+            return [(word + step.offset) & WORD for word in self.samples.values(step.address[0])]
+        return self.samples.pair(*step.address, step.offset)
+
+    def _specify(self, step: SassAccess, offset: int) -> tuple[Term, ...]:
+        """A store of a specification result, or the load that asks whether to store them again."""
+        if not self.done_with_accesses() or self.run is None or self.code is None or self.specified is not True:
+            raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
+        otherwise = Disproved(Finding.UNVERIFIABLE, "the specification is accessed in another way", (step.index,))
+        if step.instruction.modifiers not in MARKS:
+            raise otherwise
+        if step.instruction.touch is Touch.LOAD and offset == 0:
+            self.asked = symbol("asked")
+            return (self.asked,)
+        position = offset // 4
+        accesses = self.code.specification.accesses
+        again = position >= len(accesses) or position in self.anchors
+        if step.instruction.touch is not Touch.STORE or offset % 4 or again:
+            raise otherwise
+        literal = accesses[position].literal.encode()
+        self.anchors |= {position}
+        self.code.anchors[position] = step.index
+        stored = [(word - literal) & WORD for word in self.samples.values(step.data[0][0])]
+        seen = self.run.seen.get(position)
+        if seen is not None and self.same(stored, _fold(seen, accesses[position])):
+            return ()
+        if seen is None and self._is_constant(stored):
+            return ()
+        why = f"the specification of access {position} has another value"
+        raise Disproved(Finding.UNVERIFIABLE, why, (step.index,), (accesses[position].index,))
+
+    def _is_constant(self, words: Words) -> bool:
+        """Whether a value is 0 or a constant of the thread, as that of an access that did not run."""
+        assert self.code is not None
+        allowed = {0}
+        for instruction in self.code.thread:
+            allowed |= {one.value & WORD for one in operands_of(instruction) if isinstance(one, Immediate)}
+        return len(kept := {words[place] for place in self.mask}) == 1 and kept <= allowed
+
+    def _result(self, step: SassAccess, result: StoredResult) -> None:
+        assert self.run is not None
+        size = self.values.frame.word_bytes
+        instruction = step.instruction
+        if result.row in self.rows or instruction.opcode not in ("ST", "STG"):
+            raise Disproved(Finding.CHANGED, "a result is stored twice", (step.index,))
+        if instruction.modifiers not in RESULT_STORES[size]:
+            raise Disproved(Finding.CHANGED, "a result is stored in another way", (step.index,))
+        words = [self.samples.values(one) for one in step.data[0]]
+        stored = words[0] if size == 4 else [low | high << 32 for low, high in zip(*words, strict=True)]
+        if not self.same(stored, self.run.final(result.register)):
+            raise Disproved(Finding.CHANGED, f"another value is stored as the result {result.register}", (step.index,))
+        self.rows |= {result.row}
+
+    # The end of the path.
+
+    def end(self, path: PathEnd) -> None:
+        if self.entered is False:
+            if path.back_to is not None or self.loop is not None:
+                raise Disproved(Finding.CHANGED, "instances run that should not", (path.index,))
+            self._check_return(path)
+            return
+        if path.back_to is not None and path.back_to != self.loop and self._ends_in_loop(path):
+            return
+        if self.entered is None:
+            raise Disproved(Finding.UNVERIFIABLE, "the loop over the instances is not found", (path.index,))
+        if not self.done_with_accesses():
+            if isinstance(self.due, LoopBack):
+                raise Disproved(Finding.CHANGED, "a loop of the test is not a loop", (path.index,))
+            raise Disproved(Finding.REMOVED, "the path ends before all accesses", (path.index,), (self._index(),))
+        if self.fences:
+            raise Disproved(Finding.FENCE_CHANGED, "a fence is added", tuple(one.index for one in self.fences))
+        self._check_complete(path)
+        if path.back_to is None:
+            if self.again is not False:
+                raise Disproved(Finding.CHANGED, "the loop over the instances ends early", (path.index,))
+            self._check_return(path)
+            return
+        if path.back_to != self.loop or self.again is not True:
+            raise Disproved(Finding.CHANGED, "the loop over the instances goes on too long", (path.index,))
+        following = {INSTANCE: self.samples.next, SLOT: self.samples.next_slot}
+        for name, carried in self.carried.items():
+            if self.samples.values(path.registers[name]) != following[carried]:
+                raise NotCarried(Finding.CHANGED, "the next round is another instance", (path.index,), name=name)
+
+    def _check_complete(self, path: PathEnd) -> None:
+        accesses = () if self.code is None else self.code.specification.accesses
+        if accesses and self.specified is None:
+            raise Disproved(Finding.UNVERIFIABLE, "the specification is not found", (path.index,))
+        if self.specified and len(self.anchors) < len(accesses):
+            raise Disproved(Finding.UNVERIFIABLE, "a part of the specification is missing", (path.index,))
+        results = () if self.code is None else self.code.results
+        if len(self.rows) < len(results):
+            raise Disproved(Finding.CHANGED, "a result is not stored", (path.index,))
+
+    def _ends_in_loop(self, path: PathEnd) -> bool:
+        """Whether the path ends at the head of a loop inside: of the test, of the specification, or one that waits."""
+        assert path.back_to is not None
+        before = self.heads.get(path.back_to)
+        if before is None:
+            return False
+        quiet = before.memory == self.memory and before.decisions == self.decisions and not self.fences
+        if quiet and before.votes < self.votes:
+            return True
+        if self.done_with_accesses():
+            accesses = self.code.specification.accesses if self.code is not None else ()
+            complete = len(self.anchors) == len(accesses) and self.asked is not None
+            if complete and self.memory - before.memory == len(accesses) + 1:
+                return True
+            raise Disproved(Finding.CHANGED, "a loop is added", (path.index,))
+        assert self.run is not None
+        if isinstance(self.due, LoopBack) and self.run.heads.get(self.due.label) == before.accesses:
+            return True
+        raise Disproved(Finding.CHANGED, "a loop of the test has other accesses", (path.index,))
+
+    def _check_return(self, path: PathEnd) -> None:
+        registers = path.registers
+        if registers.get("R1", symbol("entry", "R1")) is not symbol("entry", "R1"):
+            raise Disproved(Finding.CHANGED, "the stack pointer is not restored", (path.index,))
+        saved = {value for name, value in registers.items() if name[0] == "["}
+        for name in path.restored:
+            value = registers[name]
+            own = symbol("entry", name)
+            if value is not own and value in saved and value.arguments[:1] == ("entry",):
+                raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
+        for value in saved:
+            if value.arguments[:1] == ("entry",):
+                name = str(value.arguments[1])
+                if name[0] == "R" and registers.get(name, value) is not value:
+                    raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
+
+
+def mentions_votes(term: Term) -> bool:
+    """Whether a value comes from a vote of the threads of a warp."""
+    if term.operation == "unknown" and str(term.arguments[0]).startswith("VOTE"):
+        return True
+    return any(isinstance(one, Term) and mentions_votes(one) for one in term.arguments)
+
+
+def _fold(seen: Words, access: ExpectedAccess) -> Words:
+    """What is specified of a value: 64 bits are the sum of their words."""
+    bits = access.access.type.bits
+    if bits == 64:
+        return [(word + (word >> 32)) & WORD for word in seen]
+    return [word & (1 << bits) - 1 for word in seen]

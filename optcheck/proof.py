@@ -1,0 +1,191 @@
+"""Proves that the function of a test does, on all its paths, what the test and its frame say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import lru_cache
+from typing import TypeVar
+
+from gpudiy.litmus.instruction import Immediate, operands_of
+from gpudiy.litmus.test import Test, Thread
+from optcheck.execution import NotUnderstood, PathEnd, SassAccess, SassDecision, SassExecution, SassLoop, Step
+from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried
+from optcheck.finding import Cluster, Finding
+from optcheck.frame import THREAD, Frame, frame_samples, frame_values
+from optcheck.graph import Graph
+from optcheck.mapping import SassMapping
+from optcheck.path_proof import PathProof
+from optcheck.sass import WORD
+from optcheck.specification import Specification
+from optcheck.term import Samples, Term, forget_terms, symbol
+
+Result = TypeVar("Result")
+COMMON = (0, 1, 2, WORD, 1 << 31, 3)
+
+
+class FunctionProof:
+    """The proof of one function."""
+
+    def __init__(
+        self, graph: Graph, test: Test, specification: Specification, frame: Frame, mapping: SassMapping
+    ) -> None:
+        self.graph = graph
+        self.mapping = mapping
+        if forget_terms():
+            frame_samples.cache_clear()
+            frame_values.cache_clear()
+        self.values = frame_values(frame, mapping.shared_window)
+        self.special = _special_words(test.threads)
+        self.codes = [
+            ExpectedThread(
+                number,
+                thread,
+                test.registers_of(number),
+                specification.threads[number],
+                frame.results[number],
+            )
+            for number, thread in enumerate(test.threads)
+        ]
+
+    def find_failure(self) -> Disproved | None:
+        """Why the function is not proved to be the test; None if it is."""
+        numbers = [*range(len(self.codes)), len(self.codes), 1000, WORD, 1 << 31]
+        asked = Samples(len(numbers), {symbol("entry", THREAD): numbers})
+        scratch: frozenset[str] = frozenset()
+        while True:
+            function = ExpectedFunction(self.values, self.mapping, self.codes, asked, self.special, scratch)
+            try:
+                SassExecution(self.graph).run(ThreadProofs(function, list(range(len(numbers)))))
+            except NotUnderstood as error:
+                return Disproved(Finding.UNVERIFIABLE, error.why, (error.index,))
+            except NotCarried as error:
+                if error.name in scratch:
+                    return error
+                scratch |= {error.name}
+                continue
+            except Disproved as error:
+                return error
+            return None
+
+    def clusters(self) -> tuple[Cluster, ...]:
+        """Where the specifications and accesses of the threads were found."""
+        lines = self.graph.function.lines
+        return tuple(
+            Cluster(
+                code.number,
+                tuple(
+                    (lines[at], position, lines[code.places[position]]) for position, at in sorted(code.anchors.items())
+                ),
+                Finding.UNCHANGED,
+            )
+            for code in self.codes
+            if code.anchors
+        )
+
+
+class ThreadProofs:
+    """Watches a path: until the thread is chosen as one, then for each thread that can take it.
+
+    A path through a table must be right for one of them only, because the listing does not show the table.
+    """
+
+    def __init__(self, function: ExpectedFunction, possible: list[int]) -> None:
+        self.function = function
+        self.possible = possible  # places among the numbers of threads
+        self.before: PathProof | None = PathProof(function)
+        self.proofs: list[PathProof] = []
+        self.tables = False
+
+    def fork(self) -> ThreadProofs:
+        """A copy for another way."""
+        other = copy(self)
+        other.before = None if self.before is None else self.before.fork()
+        other.proofs = [one.fork() for one in self.proofs]
+        return other
+
+    def lose_track(self) -> None:
+        """The path goes through a table."""
+        self.tables = True
+
+    def step(self, step: Step) -> None:
+        """Raises `Disproved`."""
+        if isinstance(step, SassDecision):
+            if step.condition.symbols == {symbol("entry", THREAD)}:
+                words = self.function.numbers.values(step.condition)
+                self.possible = [place for place in self.possible if bool(words[place]) == step.holds]
+                if self.before is None:
+                    self._choose_again()
+                return
+            if self.before is not None:
+                self.before.step(step)
+                return
+        self._choose()
+        self._each(lambda proof: proof.step(step))
+
+    def access(self, step: SassAccess) -> tuple[Term, ...]:
+        """Raises `Disproved`."""
+        if self.before is not None:
+            loaded = self.before.load_field(step)
+            if loaded is not None:
+                return loaded
+            self._choose()
+        read = self._each(lambda proof: proof.access(step))
+        if any(one != read[0] for one in read):
+            raise Disproved(Finding.UNVERIFIABLE, "an access may belong to two threads", (step.index,))
+        return read[0] if read else ()
+
+    def enter(self, step: SassLoop) -> dict[str, Term]:
+        """A loop begins."""
+        if self.before is not None:
+            return self.before.enter(step)
+        self._each(lambda proof: proof.enter(step))
+        return {}
+
+    def end(self, end: PathEnd) -> None:
+        """Raises `Disproved`."""
+        self._choose()
+        self._each(lambda proof: proof.end(end))
+
+    def _choose(self) -> None:
+        """From here on, follow each thread that can take the path."""
+        if self.before is None:
+            return
+        threads = self.function.threads
+        chosen = dict.fromkeys(min(place, len(threads)) for place in self.possible)
+        self.proofs = [self.before.choose(threads[one] if one < len(threads) else None) for one in chosen]
+        self.before = None
+
+    def _choose_again(self) -> None:
+        count = len(self.function.threads)
+        left = {min(place, count) for place in self.possible}
+        self.proofs = [one for one in self.proofs if (count if one.code is None else one.code.number) in left]
+
+    def _each(self, go: Callable[[PathProof], Result]) -> list[Result]:
+        failure: Disproved | None = None
+        found = []
+        for proof in list(self.proofs):
+            try:
+                found.append(go(proof))
+            except Disproved as error:
+                if proof.code is not None and error.thread is None:
+                    error = replace(error, thread=proof.code.number)
+                if not self.tables:
+                    raise error from None
+                self.proofs.remove(proof)
+                failure = error
+        if failure is not None and not self.proofs:
+            raise failure
+        return found
+
+
+@lru_cache(1 << 12)
+def _special_words(threads: tuple[Thread, ...]) -> tuple[int, ...]:
+    """Words that may decide something: those that occur in the threads, and their neighbours."""
+    special = list(COMMON)
+    for instruction in (one for thread in threads for one in thread):
+        for operand in operands_of(instruction):
+            if isinstance(operand, Immediate):
+                special += [operand.value & WORD, operand.value + 1 & WORD, operand.value - 1 & WORD]
+    return tuple(dict.fromkeys(special))

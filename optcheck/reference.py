@@ -1,0 +1,219 @@
+"""`ReferenceRun`: one run of a thread of the test on samples: the accesses and fences that the SASS must make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass
+
+from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_value
+from gpudiy.litmus.condition import AddressOf
+from gpudiy.litmus.dependencies import branch_targets
+from gpudiy.litmus.instruction import (
+    Alu,
+    AluOperation,
+    Atomic,
+    Barrier,
+    Branch,
+    Fence,
+    Immediate,
+    Label,
+    Load,
+    MemoryInstruction,
+    Operand,
+    ProxyFence,
+    Reduce,
+    Register,
+    SetPredicate,
+    Store,
+    Variable,
+    destination_of,
+    guard_of,
+)
+from gpudiy.litmus.test import RegisterDeclaration, Thread
+from optcheck.term import WIDE, random_words
+
+Words = list[int]
+Decide = Callable[[Words, bool], bool]  # from the values of a condition, and whether loads decide it
+
+
+class NotDefined(Exception):
+    """A thread that has no result on the samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueAccess:
+    """The next access: its instruction and its operands on the samples."""
+
+    index: int
+    position: int
+    instruction: MemoryInstruction
+    address: Words
+    data: tuple[Words, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DueFence:
+    """The next fence."""
+
+    index: int
+    fence: Fence | ProxyFence | Barrier
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBack:
+    """The thread goes back to a label."""
+
+    label: int
+
+
+Due = DueAccess | DueFence | LoopBack | None
+
+
+class ReferenceRun:
+    """Runs a thread step by step; registers hold bit patterns, one for each sample."""
+
+    def __init__(
+        self, thread: Thread, declared: tuple[RegisterDeclaration, ...], places: Mapping[str, Words], count: int
+    ) -> None:
+        self.thread = thread
+        self.places = places
+        self.count = count
+        self.types = {one.name: one.type for one in declared}
+        self.registers = {
+            one.name: places[one.initial.variable] if isinstance(one.initial, AddressOf) else self._number(one.initial)
+            for one in declared
+        }
+        self.loaded: set[str] = set()  # registers whose values loads decide
+        self.targets = branch_targets(thread)
+        self.heads: dict[int, int] = {}  # labels to which the thread may go back, with the accesses made before them
+        self.index = 0
+        self.accesses = 0
+        self.seen: dict[int, Words] = {}  # by position: what an access read or stored
+        self._positions = _number_accesses(thread)
+
+    def fork(self) -> ReferenceRun:
+        """A copy that goes another way."""
+        other = copy(self)
+        other.registers, other.seen, other.heads = dict(self.registers), dict(self.seen), dict(self.heads)
+        other.loaded = set(self.loaded)
+        return other
+
+    def _number(self, value: int) -> Words:
+        return [value & WIDE] * self.count
+
+    def due(self, decide: Decide) -> Due:
+        """Go on to the next access or fence, or to a branch back; None at the end."""
+        while self.index < len(self.thread):
+            index, instruction = self.index, self.thread[self.index]
+            self.index += 1
+            guard = guard_of(instruction)
+            if guard is not None:
+                held = self.registers[guard.predicate.name]
+                holds = decide([word & 1 for word in held], guard.predicate.name in self.loaded)
+                if holds == guard.negated:
+                    continue
+            match instruction:
+                case Load() | Store() | Atomic() | Reduce():
+                    self.accesses += 1
+                    sources = _sources(instruction)
+                    data = tuple(self._operand(one) for one in sources)
+                    position = self._positions[index]
+                    if data:
+                        self.seen[position] = data[0]
+                    return DueAccess(index, position, instruction, self._address(instruction), data)
+                case Fence() | ProxyFence() | Barrier():
+                    return DueFence(index, instruction)
+                case Alu():
+                    self._compute(instruction)
+                case SetPredicate():
+                    self._compare(instruction)
+                case Branch():
+                    target = self.targets[index]
+                    if target <= index:
+                        return LoopBack(target)
+                    self.index = target
+                case Label():
+                    self._enter(index)
+        return None
+
+    def give(self, access: DueAccess, words: Words) -> None:
+        """Give a load or an atomic its result."""
+        destination = destination_of(access.instruction)
+        if destination is not None:
+            self.registers[destination.name] = self.seen[access.position] = words
+            self.loaded.add(destination.name)
+
+    def _enter(self, index: int) -> None:
+        """At a label to which the thread may come back, registers that it writes since then are unknown."""
+        lasts = [branch for branch, target in self.targets.items() if target == index and branch > index]
+        if not lasts or index in self.heads:
+            return
+        self.heads[index] = self.accesses
+        for instruction in self.thread[index : max(lasts) + 1]:
+            written = destination_of(instruction)
+            if written is not None:
+                low = random_words(("loop", index, written.name), self.count)
+                high = random_words(("loop", index, written.name, 1), self.count)
+                self.registers[written.name] = [a | b << 32 for a, b in zip(low, high, strict=True)]
+                self.loaded.add(written.name)
+
+    def _operand(self, operand: Operand) -> Words:
+        match operand:
+            case Register():
+                return self.registers[operand.name]
+            case Immediate():
+                return self._number(operand.value)
+            case Variable():
+                return self.places[operand.name]
+
+    def _address(self, instruction: MemoryInstruction) -> Words:
+        return self._operand(instruction.address)
+
+    def _taint(self, name: str, sources: tuple[Operand, ...], guarded: bool) -> None:
+        if any(isinstance(one, Register) and one.name in self.loaded for one in sources):
+            self.loaded.add(name)
+        elif not guarded:
+            self.loaded.discard(name)
+
+    def _compute(self, alu: Alu) -> None:
+        name = alu.destination.name
+        self._taint(name, alu.sources, False)
+        operands = [self._operand(one) for one in alu.sources]
+        if alu.operation is AluOperation.MOV and alu.source_type is None:
+            mask = (1 << alu.type.bits) - 1
+            self.registers[name] = [word & mask for word in operands[0]]
+            return
+        try:
+            self.registers[name] = [compute_value(alu, list(row)) & WIDE for row in zip(*operands, strict=True)]
+        except CannotCompute as error:
+            raise NotDefined(str(error)) from None
+
+    def _compare(self, setp: SetPredicate) -> None:
+        name = setp.destination.name
+        self._taint(name, setp.sources, False)
+        one, other = (self._operand(source) for source in setp.sources)
+        self.registers[name] = [
+            int(compare_values(setp.comparison, a, b, setp.type)) for a, b in zip(one, other, strict=True)
+        ]
+
+    def final(self, name: str) -> Words:
+        """The value of a register, cut to its type."""
+        bits = self.types.get(name, ScalarType.B64).bits
+        return [word & (1 << bits) - 1 for word in self.registers[name]]
+
+
+def _sources(instruction: MemoryInstruction) -> tuple[Operand, ...]:
+    match instruction:
+        case Load():
+            return ()
+        case Store():
+            return (instruction.source,)
+        case Atomic() | Reduce():
+            return instruction.sources
+
+
+def _number_accesses(thread: Thread) -> dict[int, int]:
+    accesses = [index for index, one in enumerate(thread) if isinstance(one, (Load, Store, Atomic, Reduce))]
+    return {index: position for position, index in enumerate(accesses)}

@@ -1,0 +1,133 @@
+"""Compares the accesses and fences on a path with a run of a thread of the test."""
+
+from __future__ import annotations
+
+from gpudiy.litmus.access import Space
+from gpudiy.litmus.instruction import Atomic, Load
+from optcheck.execution import SassAccess, SassFence
+from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, Words
+from optcheck.fence_form import expected_fences, fence_text
+from optcheck.finding import Finding
+from optcheck.frame import SAMPLES, read_symbol
+from optcheck.instruction_form import find_form_difference
+from optcheck.reference import DueAccess, DueFence, LoopBack, NotDefined, ReferenceRun
+from optcheck.sass import WORD
+from optcheck.specification import ExpectedAccess
+from optcheck.term import Term
+
+
+class ThreadProof:
+    """A run of the thread, which must make each access of the path, and no other."""
+
+    def __init__(self, function: ExpectedFunction) -> None:
+        self.function = function
+        self.samples = function.values.samples
+        self.mask = list(range(SAMPLES))  # the samples that take this path
+        self.fences: tuple[SassFence, ...] = ()  # since the last access
+        self.last_access: int | None = None
+        self.due: DueAccess | LoopBack | None = None
+        self.done = True
+        self.code: ExpectedThread | None = None
+        self.run: ReferenceRun | None = None
+
+    def _decide(self, words: Words, from_loads: bool) -> bool:
+        """Whether a condition of the thread holds on this path: what the path decided so far must say so."""
+        chosen = {words[place] for place in self.mask}
+        if len(chosen) == 1 and (not from_loads or len(set(words)) == 2):
+            return chosen == {1}
+        raise Disproved(
+            Finding.DEPENDENCY_BROKEN, "a branch of the test is not decided where it was", (), (self._index(),)
+        )
+
+    def _index(self) -> int:
+        return 0 if self.run is None else max(self.run.index - 1, 0)
+
+    def _go_on(self) -> DueAccess | LoopBack | None:
+        """The next access that is due; the fences before it must be those on the path."""
+        if self.run is None:
+            self._check_fences([], None)
+            return None
+        due: list[DueFence] = []
+        try:
+            step = self.run.due(self._decide)
+            while isinstance(step, DueFence):
+                due.append(step)
+                step = self.run.due(self._decide)
+        except NotDefined as error:
+            raise Disproved(Finding.UNVERIFIABLE, str(error)) from None
+        self._check_fences(due, step if isinstance(step, DueAccess) else None)
+        if step is None:
+            self.done = True
+        return step
+
+    def _check_fences(self, due: list[DueFence], before: DueAccess | None) -> None:
+        accesses = () if self.code is None else self.code.specification.accesses
+        earlier = None if self.last_access is None else accesses[self.last_access]
+        later = None if before is None else accesses[before.position]
+        expected = expected_fences(self.function.mapping, earlier, [one.fence for one in due], later)
+        found = tuple(fence_text(step.instruction) for step in self.fences)
+        if found not in expected:
+            said = " or ".join(sorted(", ".join(one) or "no fence" for one in expected))
+            place = "after the last access" if before is None else f"before access {before.position}"
+            why = f"{place}: expected {said}, found {', '.join(found) or 'no fence'}"
+            lines = tuple(step.index for step in self.fences)
+            raise Disproved(Finding.FENCE_CHANGED, why, lines, tuple(one.index for one in due))
+        self.fences = ()
+
+    def done_with_accesses(self) -> bool:
+        """Whether the thread has no access left; its fences are compared then."""
+        if self.done:
+            return True
+        if self.due is None:
+            self.due = self._go_on()
+        return self.due is None
+
+    def match_access(self, step: SassAccess, address: Words) -> tuple[Term, ...]:
+        """Compare an access with the one that is due; returns what it reads."""
+        if self.done_with_accesses():
+            raise Disproved(Finding.CHANGED, "an access is added to those of the test", (step.index,))
+        due, self.due = self.due, None
+        if isinstance(due, LoopBack) or due is None:
+            raise Disproved(Finding.CHANGED, "a loop of the test is not a loop", (step.index,))
+        assert isinstance(due, DueAccess) and self.code is not None and self.run is not None
+        expected = self.code.specification.accesses[due.position]
+        lines, ptx = (step.index,), (due.index,)
+        due_address = [word & WORD for word in due.address] if expected.space is Space.SHARED else due.address
+        if not self.same(address, due_address):
+            raise Disproved(Finding.CHANGED, f"access {due.position} has another address", lines, ptx)
+        different = find_form_difference(expected, step.instruction, self.function.mapping)
+        if different:
+            raise Disproved(Finding.CHANGED, different, lines, ptx)
+        self._compare_data(step, due, expected)
+        self.last_access = due.position
+        self.code.places[due.position] = step.index
+        return self._give_result(due, expected) if isinstance(due.instruction, (Load, Atomic)) else ()
+
+    def _compare_data(self, step: SassAccess, due: DueAccess, expected: ExpectedAccess) -> None:
+        bits = expected.access.type.bits
+        if len(step.data) != len(due.data):
+            raise Disproved(Finding.CHANGED, "an operand is missing", (step.index,), (due.index,))
+        for terms, words in zip(step.data, due.data, strict=True):
+            found = [self.samples.values(term) for term in terms]
+            stored = found[0] if bits <= 32 else [low | high << 32 for low, high in zip(*found, strict=True)]
+            mask = (1 << bits) - 1
+            if not self.same([word & mask for word in stored], [word & mask for word in words]):
+                why = f"access {due.position} has another value"
+                raise Disproved(Finding.CHANGED, why, (step.index,), (due.index,))
+
+    def _give_result(self, due: DueAccess, expected: ExpectedAccess) -> tuple[Term, ...]:
+        assert self.run is not None
+        type = expected.access.type
+        words = range(2 if type.bits == 64 else 1)
+        terms = tuple(
+            read_symbol(self.run.accesses, type.bits, type[0] == "s", word, self.function.special) for word in words
+        )
+        values = [self.samples.values(term) for term in terms]
+        if type.bits == 64:
+            self.run.give(due, [low | high << 32 for low, high in zip(*values, strict=True)])
+        else:
+            self.run.give(due, values[0] if type.bits == 32 else [word & 0xFFFF for word in values[0]])
+        return terms
+
+    def same(self, one: Words, other: Words) -> bool:
+        return one == other or all(one[place] == other[place] for place in self.mask)
