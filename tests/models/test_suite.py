@@ -75,3 +75,14 @@ def test_async_proxies_have_no_meaning_anywhere(kind: ProxyFenceKind, model: str
     verdict = decide(read_test(text), load_model(model))
     assert verdict.answer is Answer.NOT_SUPPORTED
     assert f"`fence.proxy.{kind}`" in verdict.reason
+
+
+@pytest.mark.parametrize("scope", ["cta", "cluster", "gpu", "sys"])
+@pytest.mark.parametrize(("name", "word"), [("MP-fence.acq_rel", "forbidden"), ("SB-fence.acq_rel", "allowed")])
+def test_a_fence_without_semantics_is_acq_rel(name: str, word: str, scope: str) -> None:
+    """The manual's default; its own example of message passing has `fence.sys`."""
+    text = print_test(CASES[name].test)
+    short, long = (read_test(text.replace("fence.acq_rel.gpu", f"fence.{kind}{scope}")) for kind in ("", "acq_rel."))
+    assert short == long and short != CASES[name].test or scope == "gpu"
+    verdict = decide(short, load_model("ptx-6.0"))
+    assert verdict.answer == ("allowed" if scope in ("cta", "cluster") else word)
