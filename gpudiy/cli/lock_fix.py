@@ -31,13 +31,14 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("lock", metavar="LOCK", help=LOCK_HELP)
     add_model_argument(parser)
     parser.add_argument("--most", type=positive, default=3, metavar="N", help="repairs to show (default: 3)")
-    parser.add_argument("--json", action="store_true", help="print one JSON line per repair")
+    parser.add_argument("--json", action="store_true", help="print one JSON line per repair and per assumption")
     parser.add_argument("-q", "--quiet", action="store_true", help="print no progress")
     add_reading_arguments(parser)
 
 
 def run(arguments: Namespace) -> int:
     from gpudiy.locks.fix import fix_lock
+    from gpudiy.locks.judge import format_assumptions
 
     fix = fix_lock(
         arguments.lock, model_names(arguments), most=arguments.most, reading=reading_of(arguments),
@@ -49,16 +50,22 @@ def run(arguments: Namespace) -> int:
         print(f"{fix.lock.name}: nothing is wrong by {', '.join(fix.models)}")
     else:
         print_repairs(fix)
+    if fix.assumptions and not arguments.json:
+        print(format_assumptions(fix.assumptions))
     if not fix.right and not fix.repairs:
         say(f"{fix.lock.name}: it is wrong, and no fences, orders, scopes or atomics fix it")
     return 0 if fix.right else 1
 
 
 def print_rows(fix: LockFix) -> None:
-    """Print one line of JSON per repair."""
+    """Print one line of JSON per repair, and per assumption that the answer rests on."""
+    from gpudiy.locks.judge import assumption_rows
+
     for number, repair in enumerate(fix.repairs, 1):
         print(json.dumps({"lock": fix.lock.name, "repair": number, "cost": repair.cost, "changes": repair.changes,
                           "diff": repair.difference, "checked": repair.checked}))  # fmt: skip
+    for row in assumption_rows(fix.lock, fix.assumptions):
+        print(json.dumps(row))
 
 
 def print_repairs(fix: LockFix) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpudiy.errors import InputError, format_count
+from gpudiy.locks.judge import list_assumptions
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.patch import CannotRewrite, patch_source, write_difference
 from gpudiy.locks.repair import MOST_REPAIRS, Choice, LockRepair, Repairer
@@ -36,6 +37,11 @@ class LockFix:
     models: tuple[str, ...]
     right: bool
     repairs: tuple[CheckedRepair, ...] = ()
+
+    @property
+    def assumptions(self) -> list[tuple[str, str]]:
+        """What the answer rests on beside the models, each with the name of its model."""
+        return list_assumptions(self.lock, self.models)
 
     def __repr__(self) -> str:
         answer = "right" if self.right else f"wrong, {format_count(len(self.repairs), 'repair')}"

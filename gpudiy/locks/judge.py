@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpudiy.litmus.access import Space
@@ -37,8 +37,23 @@ def is_asked(case: Case, model: Model) -> bool:
     return not (case.setting.uses_shared_memory and _ignores_shared_memory(model) and Space.GLOBAL in case.lock.spaces)
 
 
-def describe_assumptions(lock: Lock, model: Model) -> list[str]:
-    """What the judgement of a model on a lock rests on, beside the model."""
+def list_assumptions(lock: Lock, models: Iterable[str]) -> list[tuple[str, str]]:
+    """What the judgements of models on a lock rest on beside the models, each with the name of its model."""
+    return [(model, assumption) for model in models for assumption in _describe_assumptions(lock, load_model(model))]
+
+
+def format_assumptions(assumptions: Iterable[tuple[str, str]]) -> str:
+    """One note per assumption."""
+    return "\n".join(f"note: by {model}, {text}" for model, text in assumptions)
+
+
+def assumption_rows(lock: Lock, assumptions: Iterable[tuple[str, str]]) -> Iterator[dict[str, object]]:
+    """What `--json` prints: one row per assumption."""
+    for model, text in assumptions:
+        yield {"lock": lock.name, "by": model, "assumption": text}
+
+
+def _describe_assumptions(lock: Lock, model: Model) -> list[str]:
     found = []
     if CACHED_IN_L2 in model.inputs:
         found.append("plain accesses of global memory count as .cg: no L1 cache holds this memory")

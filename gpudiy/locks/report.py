@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gpudiy.devices.opening import list_device_names
 from gpudiy.locks.experiment import LockExperiment, run_lock_tests
-from gpudiy.locks.judge import CaseVerdict, LockJudge, Watch, describe_assumptions
+from gpudiy.locks.judge import CaseVerdict, LockJudge, Watch, list_assumptions
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
 from gpudiy.locks.remarks import Remark, find_remarks
@@ -85,11 +85,7 @@ class LockReport:
     @property
     def assumptions(self) -> list[tuple[str, str]]:
         """What the judgements rest on beside the models, each with the name of its model."""
-        return [
-            (model, assumption)
-            for model in self.models
-            for assumption in describe_assumptions(self.lock, load_model(model))
-        ]
+        return list_assumptions(self.lock, self.models)
 
     @property
     def remarks(self) -> list[Remark]:

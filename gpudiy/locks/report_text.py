@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from gpudiy.locks.experiment import LockTestRun, describe_runs
-from gpudiy.locks.judge import CaseVerdict
+from gpudiy.locks.judge import CaseVerdict, assumption_rows, format_assumptions
 from gpudiy.locks.question import Question
 from gpudiy.locks.report import Judgement, LockReport
 from gpudiy.locks.witness import LockWitness, list_events, mark_source
@@ -53,8 +53,7 @@ def report_rows(report: LockReport) -> Iterator[dict[str, object]]:
                "reason": found.verdict.reason}  # fmt: skip
     for run in report.experiment.runs_of(report.lock):
         yield _run_row(run)
-    for model, text in report.assumptions:
-        yield {"lock": report.lock.name, "by": model, "assumption": text}
+    yield from assumption_rows(report.lock, report.assumptions)
     for remark in report.remarks:
         yield {"lock": report.lock.name, "remark": remark.kind, "line": remark.line, "text": remark.text}
 
@@ -122,7 +121,7 @@ def _remark_texts(report: LockReport) -> Iterator[str]:
 def _assumption_texts(reports: Sequence[LockReport]) -> list[str]:
     """What the judgements rest on, once for all locks."""
     found = dict.fromkeys(assumption for report in reports for assumption in report.assumptions)
-    return ["\n".join(f"note: by {model}, {text}" for model, text in found)] if found else []
+    return [format_assumptions(found)] if found else []
 
 
 def _case_row(found: CaseVerdict) -> dict[str, object]:

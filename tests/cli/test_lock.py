@@ -86,7 +86,11 @@ def test_fix(capsys: pytest.CaptureFixture[str]) -> None:
     assert "+    atom.acquire.gpu.cas.b32 r2, [lock], 0, 1\n" in out and "+    st.release.gpu.s32 [lock], 0\n" in out
     assert "checked again" in out
     assert main(["lock", "fix", RIGHT, "-m", "ptx-asplos15"]) == 0
-    assert "nothing is wrong" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "nothing is wrong" in out and "note: by ptx-asplos15, plain accesses of global memory count as .cg" in out
+    assert main(["lock", "fix", RIGHT, "-m", "ptx-asplos15,ptx-6.0", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert {row["by"] for row in rows} == {"ptx-asplos15"} and any(".cg" in row["assumption"] for row in rows)
 
 
 @pytest.mark.parametrize(

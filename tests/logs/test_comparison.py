@@ -254,6 +254,33 @@ def test_an_outcome_that_may_need_more_passes_is_not_judged() -> None:
         assert found.apart["undecided (bounded): a loop may go round more often than was looked at"] == 1 - judged
 
 
+@pytest.mark.parametrize("sightings", [0, 5])
+def test_what_a_model_does_not_speak_of_is_not_judged(
+    sightings: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A test with .ca loads, seen or not, neither breaks the model of ASPLOS'15 nor conforms to it."""
+    test = read_test((ROOT / "tests" / "data" / "models" / "MP-ca-membar.sys.litmus").read_text())
+    histogram = (OutcomeCount("1:r0=1; 1:r1=0;", sightings), OutcomeCount("1:r0=1; 1:r1=1;", 100 - sightings))
+    record = Record(
+        test.name, text=print_test(test), histogram=tuple(line for line in histogram if line.count),
+        positive=sightings, negative=100 - sightings, iterations=100, chip="x",
+        condition=condition_text(test.condition),
+    )  # fmt: skip
+    found = conform(Columns.of([record]), "ptx-asplos15")
+    assert not found.findings and not found.judged
+    ((reason, number),) = found.apart.items()
+    assert (
+        reason.startswith("undecided (not supported): the model ptx-asplos15 gives no meaning to `ld.ca")
+        and number == 1
+    )
+    log = tmp_path / "x.jsonl"
+    write_log(Columns.of([record]), str(log))
+    assert main(["conform", str(log), "--model", "ptx-asplos15"]) == 2
+    shown = capsys.readouterr()
+    assert "1 record, undecided (not supported)" in shown.out and "no record could be judged" in shown.err
+    assert main(["conform", str(log), "--model", "ptx-6.0"]) == bool(sightings)
+
+
 def test_without_histogram_or_text(figure_tests: list[Test]) -> None:
     test = figure_tests[0]
     bare = Record(

@@ -83,6 +83,6 @@ def test_a_fence_without_semantics_is_acq_rel(name: str, word: str, scope: str) 
     """The manual's default; its own example of message passing has `fence.sys`."""
     text = print_test(CASES[name].test)
     short, long = (read_test(text.replace("fence.acq_rel.gpu", f"fence.{kind}{scope}")) for kind in ("", "acq_rel."))
-    assert short == long and short != CASES[name].test or scope == "gpu"
+    assert (short == long and short != CASES[name].test) or scope == "gpu"
     verdict = decide(short, load_model("ptx-6.0"))
     assert verdict.answer == ("allowed" if scope in ("cta", "cluster") else word)
