@@ -11,9 +11,9 @@ from gpudiy.locks.judge import CaseVerdict
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.placement import ThreadPlacement
 from gpudiy.locks.question import Question
-from gpudiy.models.event import Event
+from gpudiy.models.event import Event, label_of
 from gpudiy.models.execution import Execution
-from gpudiy.models.execution_picture import label_of, picture_of
+from gpudiy.models.execution_picture import picture_of
 from gpudiy.models.model import Model
 from gpudiy.models.verdict import decide
 from gpudiy.pictures.picture import Picture

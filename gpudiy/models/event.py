@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from gpudiy.litmus.condition import Value
 from gpudiy.litmus.instruction import Instruction
+from gpudiy.litmus.print_gpu_ptx import value_text
+from gpudiy.litmus.traits import drawn_words
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -41,6 +43,20 @@ class Event:
     @property
     def initial(self) -> bool:
         return self.instruction is None
+
+
+def label_of(event: Event) -> str:
+    """What an event does, in a few characters: `W.cg x=1`, `R.acquire.gpu y=0`, `F.sc.gpu`, `B.sync 1`."""
+    words = "" if event.instruction is None else drawn_words(event.instruction)
+    match event.kind:
+        case EventKind.FENCE | EventKind.PROXY_FENCE:
+            return f"F{words}"
+        case EventKind.BARRIER:
+            count = "" if event.count is None else f",{event.count}"
+            return f"B{words} {event.meeting[1]}{count}"
+        case EventKind.READ | EventKind.WRITE:
+            place = "" if event.variable == event.location else f" (at {event.location})"
+            return f"{event.kind}{words} {event.variable}={value_text(event.value, address='&')}{place}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction_text import instruction_text, number_text
+from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.scope_tree import ScopeTree
-from gpudiy.litmus.traits import drawn_words
 from gpudiy.models.algebra import Algebra
-from gpudiy.models.event import Event, EventKind
+from gpudiy.models.event import Event, label_of
 from gpudiy.models.execution import Execution
 from gpudiy.models.explanation import Explanation, basic_relations
 from gpudiy.models.skeleton import EventSkeleton
@@ -83,20 +81,6 @@ def picture_of(
     arrows = tuple(Arrow(*pair, highlighted=pair in cycle) for pair in pairs)
     columns = tuple(thread_header(skeleton.test.scope_tree, thread) for thread in range(len(skeleton.test.threads)))
     return Picture(title, columns, tuple(_nodes(shown, highlight)), arrows, note)
-
-
-def label_of(event: Event) -> str:
-    """What an event does, in a few characters: `W.cg x=1`, `R.acquire.gpu y=0`, `F.sc.gpu`, `B.sync 1`."""
-    words = "" if event.instruction is None else drawn_words(event.instruction)
-    match event.kind:
-        case EventKind.FENCE | EventKind.PROXY_FENCE:
-            return f"F{words}"
-        case EventKind.BARRIER:
-            count = "" if event.count is None else f",{event.count}"
-            return f"B{words} {event.meeting[1]}{count}"
-        case EventKind.READ | EventKind.WRITE:
-            place = "" if event.variable == event.location else f" (at {event.location})"
-            return f"{event.kind}{words} {event.variable}={_value_text(event.value)}{place}"
 
 
 def _relations(skeleton: EventSkeleton, rf: int, co: int, extra: Mapping[str, int]) -> dict[str, int]:
@@ -205,7 +189,3 @@ def thread_header(tree: ScopeTree, thread: int) -> str:
         if most
     ]
     return f"P{thread}  ({', '.join(groups)})"
-
-
-def _value_text(value: Value) -> str:
-    return f"&{value.variable}" if isinstance(value, AddressOf) else number_text(value)

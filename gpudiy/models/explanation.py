@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import combinations
 
-from gpudiy.litmus.condition import AddressOf
-from gpudiy.litmus.instruction import guard_of
-from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.models.event import Event, EventKind
 from gpudiy.models.execution import Execution
 from gpudiy.models.exploration import Engine, Exploration
 from gpudiy.models.model import CompiledCheck, Model, Operation
@@ -143,18 +139,3 @@ def event_names(skeleton: EventSkeleton) -> list[str]:
             names.append(chr(ord("a") + letters) if letters < 26 else f"e{letters}")
             letters += 1
     return names
-
-
-def event_text(event: Event) -> str:
-    """An event in a few words: `W x=1`, `R.acquire.gpu y=0`, `F.sc.gpu`."""
-    if event.instruction is None:
-        return f"W {event.variable}={_value(event)}"
-    word = instruction_text(event.instruction).split()[0 if guard_of(event.instruction) is None else 1]
-    modifiers = word.partition(".")[2]
-    shown = ".".join(part for part in modifiers.split(".") if part[1:] not in ("16", "32", "64"))
-    kind = f"{event.kind}.{shown}" if shown else str(event.kind)
-    return f"{kind} {event.variable}={_value(event)}" if event.kind in (EventKind.READ, EventKind.WRITE) else kind
-
-
-def _value(event: Event) -> str:
-    return f"&{event.value.variable}" if isinstance(event.value, AddressOf) else str(event.value)

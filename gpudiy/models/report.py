@@ -13,8 +13,9 @@ from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import with_shown_constants
 from gpudiy.litmus.outcome import final_state, outcome_text
+from gpudiy.models.event import label_of
 from gpudiy.models.execution import Execution
-from gpudiy.models.explanation import Explanation, basic_relations, event_names, event_text, explain
+from gpudiy.models.explanation import Explanation, basic_relations, event_names, explain
 from gpudiy.models.problems import OutOfTime
 from gpudiy.models.verdict import Verdict
 
@@ -105,7 +106,7 @@ def _event_lines(execution: Execution) -> Iterator[str]:
     names = event_names(execution.skeleton)
     for number, event in enumerate(execution.events):
         if event.instruction is not None:
-            yield f"    P{event.thread}  {names[number]}: {event_text(event):<24} {instruction_text(event.instruction)}"
+            yield f"    P{event.thread}  {names[number]}: {label_of(event):<24} {instruction_text(event.instruction)}"
 
 
 def _headline(verdict: Verdict) -> str:

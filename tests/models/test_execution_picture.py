@@ -18,7 +18,8 @@ from executions_to_draw import (
 
 from gpudiy.litmus import read_test
 from gpudiy.models.algebra import algebra
-from gpudiy.models.execution_picture import label_of, picture_of, without_shortcuts
+from gpudiy.models.event import label_of
+from gpudiy.models.execution_picture import picture_of, without_shortcuts
 from gpudiy.models.exploration import Exploration
 from gpudiy.pictures.picture import Arrow
 
