@@ -35,6 +35,7 @@ VERBS = {  # in the order of the pipeline
     "completion": "print the completion script for a shell",
 }
 SUBVERBS = {
+    ("model", "list"): "say what models cover, where they come from, what they do not cover",
     ("model", "diff"): "find the smallest tests on which two models differ",
     ("model", "minimal"): "find the weakest fences, orders and scopes that forbid an outcome",
     ("lock", "list"): "list the locks of the library",

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 A verdict is about the outcome a test asks for: allowed if some execution that the model permits ends like this. For
-forall it is about what would break the condition. More: `gpudiy model diff --help`, `gpudiy model minimal --help`.
+forall it is about what would break the condition. `gpudiy model list` describes the models. More:
+`gpudiy model diff --help`, `gpudiy model minimal --help`.
 
 examples:
   gpudiy model sb.litmus --models sc,ptx-6.0

@@ -27,8 +27,8 @@ PIPELINE = (
 )
 COMMANDS = {**VERBS, **{" ".join(words): what for words, what in SUBVERBS.items()}}
 PRINTING_TABLES = (
-    "check", "model", "model diff", "model minimal", "optcheck", "devices", "run", "tune", "compare", "conform",
-    "table", "lock list", "lock check", "lock fix", "campaign plan", "campaign status",
+    "check", "model", "model list", "model diff", "model minimal", "optcheck", "devices", "run", "tune", "compare",
+    "conform", "table", "lock list", "lock check", "lock fix", "campaign plan", "campaign status",
 )  # fmt: skip
 LONG_WORK = (
     "check", "convert", "generate", "model", "model diff", "build", "run", "tune", "conform", "report", "lock tests",

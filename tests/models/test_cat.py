@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from pysat.solvers import Solver
 
+from gpudiy.cli import main
 from gpudiy.litmus.reader import read_test
 from gpudiy.models.algebra import algebra
 from gpudiy.models.cat_compile import compile_cat
 from gpudiy.models.cat_parser import parse_cat
 from gpudiy.models.cat_tree import CatError
 from gpudiy.models.circuit import Circuit
+from gpudiy.models.description import describe_model
 from gpudiy.models.library import load_model, model_names
 from gpudiy.models.model import Model
 from gpudiy.models.symbolic import SymbolicModel
@@ -386,3 +391,24 @@ def test_spaces_and_cache_operators_are_sets() -> None:
     ):  # fmt: skip
         model = compile_cat(f"flag ~empty {expression} as unsupported-it\nacyclic po as order", "mine.cat", "mine")
         assert (decide(test, model).answer is Answer.NOT_SUPPORTED) == (not empty), expression
+
+
+@pytest.mark.parametrize("name", model_names())
+def test_every_model_of_the_library_describes_itself(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What it covers, its source with a year, and what it does not cover; the same from the command line."""
+    found = describe_model(load_model(name))
+    assert found.title and found.chips and len(found.covers) > 20 and len(found.not_covered) > 20
+    assert name == "ptx-asplos15-cumulative" or found.not_covered.count(",") or "async" in found.not_covered
+    assert re.search(r"\b(19|20)\d\d\b", found.source)
+    assert main(["model", "list", name, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == asdict(found)
+    assert main(["model", "list", name]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(part in shown for part in ("covers:", "source:", "not covered:"))
+
+
+def test_a_model_that_says_nothing_of_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = tmp_path / "own.cat"
+    own.write_text('"mine"\nacyclic po | rf | co | fr as sc\n')
+    assert main(["model", "list", str(own)]) == 0
+    assert capsys.readouterr().out == "own: mine (all chips)\n"
