@@ -46,6 +46,7 @@ bench: $(READY)
 	$(BIN)/python bench/litmus.py
 	$(BIN)/python bench/diy.py
 	$(BIN)/python bench/models.py
+	$(BIN)/python bench/model_files.py
 	$(BIN)/python bench/logs.py
 	$(BIN)/python bench/run.py
 	$(BIN)/python bench/build.py
