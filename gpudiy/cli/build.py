@@ -171,9 +171,10 @@ def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
     from gpudiy.harness.module import PtxTest, assembler_for
     from gpudiy.litmus.content import content_hash
 
-    rendered, code = _render(tests, content_hash, PtxTest.of, arguments.quiet)
+    arch = arguments.arch[0]
+    rendered, code = _render(tests, content_hash, lambda test: PtxTest.of(test, arch), arguments.quiet)
     if rendered:
-        _write(assembler_for(arguments.arch[0]).ptx(rendered), arguments.output, "tests.ptx")
+        _write(assembler_for(arch).ptx(rendered), arguments.output, "tests.ptx")
     return code
 
 

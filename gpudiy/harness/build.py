@@ -96,7 +96,7 @@ def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> lis
             meant[name].sources.append(source)
             continue
         try:
-            meant[name] = _Meant(PtxTest.of(source.test), [source])
+            meant[name] = _Meant(PtxTest.of(source.test, architecture), [source])
         except NotRunnable as problem:
             built.append(_make_built_test(source, architecture, reason=str(problem)))
     results: list[BuildResult] = []

@@ -19,7 +19,7 @@ def find_frame(function: str, test: Test) -> Frame | None:
     if not function.startswith(PREFIX):
         return None
     try:
-        return frame_of(PtxTest.of(test))
+        return frame_of(PtxTest.of(test, "sm_90"))  # all architectures have the same frame
     except (NotRunnable, Unrealisable):
         return None
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from gpudiy.harness.inline_ptx import InputKind, ThreadPtx
-from gpudiy.harness.shape import Shape
+from gpudiy.harness.shape import ZEROS, Shape
 from gpudiy.harness.templates import render
 from gpudiy.harness.thread_c11 import ThreadC11, variable_name
 from gpudiy.litmus.access import ScalarType
@@ -58,6 +59,7 @@ class ThreadSource:
 class _NumberedVariable:
     name: str  # as C spells it
     number: int
+    zeros: tuple[int, ...]  # what is added to its address for each copy, as a number of the zeros of the launch
 
 
 def function_source(
@@ -66,21 +68,22 @@ def function_source(
     shape: Shape,
     threads: Sequence[ThreadSource],
     *,
-    used: Collection[str],
+    used: Mapping[str, int],
     constant_types: Sequence[str] = (),
     litmus: Sequence[str] = (),
 ) -> str:
-    """The source of the function; `used` are the variables whose addresses the threads need.
+    """The source of the function; `used` are the variables whose addresses the threads need, and how many copies.
 
     `litmus` are the lines of the test, which the module then contains as data.
     """
+    zeros = count()
     return render(
         "test_function.j2",
         title=title,
         litmus=litmus,
         function=name,
-        variables=_number_variables(shape.variables, used),
-        shared=_number_variables(shape.shared, used),
+        variables=_number_variables(shape.variables, used, zeros),
+        shared=_number_variables(shape.shared, used, zeros),
         shared_count=len(shape.shared),
         constant_types=constant_types,
         rows=shape.rows,
@@ -99,7 +102,7 @@ def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> 
                 value = f"constant_{constants}"
                 constants += 1
             else:
-                value = f"at_{variable_name(entry.variable)}" if entry.variable else "specification"
+                value = _address(entry.variable, entry.copy) if entry.variable else "specification"
             inputs.append(AsmOperand(entry.constraint, OPERAND_TYPES[entry.constraint], value))
         outputs = tuple(
             AsmOperand(output.constraint, OPERAND_TYPES[output.constraint], f"result_{number}")
@@ -135,13 +138,26 @@ def constant_types(blocks: Iterable[ThreadPtx]) -> list[str]:
     ]
 
 
-def used_variables(blocks: Iterable[ThreadPtx]) -> set[str]:
-    """The variables whose addresses inline PTX takes."""
-    return {entry.variable for block in blocks for entry in block.inputs if entry.variable}
+def used_variables(blocks: Iterable[ThreadPtx]) -> dict[str, int]:
+    """The variables whose addresses inline PTX takes, and how many copies of each address."""
+    used: dict[str, int] = {}
+    for entry in (entry for block in blocks for entry in block.inputs if entry.variable):
+        used[entry.variable] = max(used.get(entry.variable, 0), 1 + entry.copy)
+    return used
 
 
-def _number_variables(variables: Sequence[str], used: Collection[str]) -> list[_NumberedVariable]:
-    return [_NumberedVariable(variable_name(name), number) for number, name in enumerate(variables) if name in used]
+def _number_variables(
+    variables: Sequence[str], used: Mapping[str, int], zeros: Iterator[int]
+) -> list[_NumberedVariable]:
+    return [
+        _NumberedVariable(variable_name(name), number, tuple(next(zeros) % ZEROS for _ in range(used[name] - 1)))
+        for number, name in enumerate(variables)
+        if name in used
+    ]
+
+
+def _address(variable: str, copy: int) -> str:
+    return f"at_{variable_name(variable)}{f'_{copy}' if copy else ''}"
 
 
 def _make_stores(rows: Sequence[tuple[int, ScalarType]], values: Sequence[str]) -> tuple[ResultStore, ...]:

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpudiy.harness.shape import CONSTANTS, OBSERVED, PLACES, VARIABLES, Shape
+from gpudiy.harness.shape import CONSTANTS, OBSERVED, PLACES, VARIABLES, ZEROS, Shape
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf, Value
 
@@ -34,6 +34,7 @@ class Field:
 
 
 LAUNCH_FIELDS = (
+    Field("zeros", "always 0: offsets that the compiler does not know, so that two addresses may differ", ZEROS, True),
     Field("initial_value", "the initial value of each global variable", VARIABLES, True),
     Field("shared_initial", "the initial value of each shared variable", VARIABLES, True),
     Field(

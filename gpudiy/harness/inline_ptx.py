@@ -34,6 +34,7 @@ class Input:
     kind: InputKind
     constraint: str
     variable: str = ""
+    copy: int = 0  # of the address: the compiler does not know that two copies are equal
     value: int = 0
 
 

@@ -12,7 +12,7 @@ from gpudiy.litmus.flow import Use, memory_uses
 from gpudiy.litmus.instruction import Alu, Barrier, Store, Variable, operands_of
 from gpudiy.litmus.test import Test
 
-THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS = 8, 16, 32, 128, 32  # the sizes of the arrays of a launch
+THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS, ZEROS = 8, 16, 32, 128, 32, 32  # the sizes of the arrays of a launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,7 +65,7 @@ def signature(test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> Signatur
     numbers |= {name: f"s{number}" for number, name in enumerate(shape.shared)}
     operands = []
     for block in blocks:
-        inputs = tuple(Input(e.kind, e.constraint, numbers.get(e.variable, "")) for e in block.inputs)
+        inputs = tuple(Input(e.kind, e.constraint, numbers.get(e.variable, ""), e.copy) for e in block.inputs)
         operands.append((tuple(Output("", o.constraint, o.type) for o in block.outputs), inputs))
     rows = tuple(tuple((row, str(type)) for row, type in found) for found in result_rows(test, shape))
     return Signature(len(shape.variables), len(shape.shared), rows, shape.rows, shape.wide, tuple(operands))

@@ -164,10 +164,10 @@ def constants_of(blocks: Sequence[ThreadPtx]) -> tuple[int, ...]:
     return constants
 
 
-def ptx_blocks(test: Test) -> tuple[ThreadPtx, ...]:
-    """The inline PTX of each thread; raises `NotRunnable`."""
+def ptx_blocks(test: Test, orders: bool = True) -> tuple[ThreadPtx, ...]:
+    """The inline PTX of each thread, for an architecture with relaxed accesses or without; raises `NotRunnable`."""
     try:
-        return threads_ptx(test)
+        return threads_ptx(test, orders)
     except Unrealisable as problem:
         raise NotRunnable(f"P{problem.thread}: {problem}", problem.thread, problem.index) from None
 
@@ -190,7 +190,7 @@ def _cuda_source(test: Test, shape: Shape) -> RenderedTest:
 
 def _c11_source(test: Test, shape: Shape, dialect: Dialect) -> RenderedTest:
     threads = [thread_c11(test, thread) for thread in range(len(test.threads))]
-    used = {name for thread in threads for name in thread.variables}
+    used = {name: 1 for thread in threads for name in thread.variables}
     name = function_name(test)
     text = function_source(name, _title(test), shape, c11_threads(result_rows(test, shape), threads), used=used)
     if dialect is Dialect.HOST:

@@ -12,6 +12,7 @@ the constant into the literal.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -27,6 +28,7 @@ from gpudiy.harness.inline_ptx import (
     constraint_of,
 )
 from gpudiy.harness.ptx_obstacles import expect_realisable
+from gpudiy.harness.spelling import spell_relaxed
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable
 from gpudiy.litmus.instruction import (
@@ -55,6 +57,7 @@ from gpudiy.litmus.instruction import (
 from gpudiy.litmus.instruction_text import instruction_text, number_text, operand_text
 from gpudiy.litmus.memory_map import MemoryMap
 from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
+from gpudiy.litmus.traits import opcode_of
 from optcheck.literal import Literal, type_number
 from optcheck.specification import access_spaces
 
@@ -79,15 +82,10 @@ class _Thread:
     memory_map: MemoryMap
 
 
-def thread_ptx(test: Test, thread: int) -> ThreadPtx:
-    """The block of one thread; raises `Unrealisable`."""
-    return _write(_thread(test, thread, access_spaces(test)[thread], test.observed))
-
-
-def threads_ptx(test: Test) -> tuple[ThreadPtx, ...]:
-    """The blocks of all threads; raises `Unrealisable`."""
+def threads_ptx(test: Test, orders: bool = True) -> tuple[ThreadPtx, ...]:
+    """The blocks of all threads, for an architecture that has relaxed accesses or not; raises `Unrealisable`."""
     spaces, observed = access_spaces(test), test.observed
-    return tuple(_write(_thread(test, thread, spaces[thread], observed)) for thread in range(len(test.threads)))
+    return tuple(_write(_thread(test, thread, spaces[thread], observed), orders) for thread in range(len(test.threads)))
 
 
 def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observed: Iterable[Observable]) -> _Thread:
@@ -102,16 +100,17 @@ def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observe
 
 
 @lru_cache(1 << 14)
-def _write(thread: _Thread) -> ThreadPtx:
-    return _Writer(thread).write()
+def _write(thread: _Thread, orders: bool) -> ThreadPtx:
+    return _Writer(thread, orders).write()
 
 
 class _Writer:
-    def __init__(self, thread: _Thread) -> None:
+    def __init__(self, thread: _Thread, orders: bool) -> None:
         if thread.memory_map.symbolic:
             raise Unrealisable(thread.number, None, "the memory map contradicts the instructions")
         self.memory_map = thread.memory_map
         self.thread = thread.number
+        self.orders = orders
         self.instructions = thread.instructions
         self.declarations = {declaration.name: declaration for declaration in thread.declarations}
         self.spaces = dict(thread.spaces)
@@ -121,7 +120,13 @@ class _Writer:
             for name in thread.observed
         )
         self.inputs: list[Input] = []
-        self.addresses: dict[str, str] = {}
+        self.addresses: dict[tuple[str, int], str] = {}
+        self.changed = {
+            found.destination.name
+            for found in self.instructions
+            if isinstance(found, (Load, Atomic, Alu, SetPredicate))
+        }
+        self.accesses: Counter[str] = Counter()  # so far, to each variable
         self.constants = {name: found.initial for name, found in self.declarations.items()}
         self.written: set[str] = set()  # registers whose value was stored already
         self.copies: list[tuple[str, Literal]] = []  # for each access the register with its value, and its literal
@@ -152,12 +157,12 @@ class _Writer:
         self.inputs.append(entry)
         return f"%{len(self.outputs) + len(self.inputs) - 1}"
 
-    def _address(self, variable: str) -> str:
-        if variable not in self.addresses:
+    def _address(self, variable: str, copy: int = 0) -> str:
+        if (variable, copy) not in self.addresses:
             shared = self.memory_map.space_of(variable) is Space.SHARED
-            entry = Input(InputKind.ADDRESS, "r" if shared else "l", variable=variable)
-            self.addresses[variable] = self._input(entry)
-        return self.addresses[variable]
+            entry = Input(InputKind.ADDRESS, "r" if shared else "l", variable=variable, copy=copy)
+            self.addresses[variable, copy] = self._input(entry)
+        return self.addresses[variable, copy]
 
     def _value(self, value: int, type: ScalarType) -> Register:
         return Register(self._input(Input(InputKind.VALUE, constraint_of(type), value=value)))
@@ -187,7 +192,14 @@ class _Writer:
     def _statement(self, index: int, instruction: Instruction) -> None:
         if not isinstance(instruction, Label):
             instruction = replace(instruction, guard=self._guard(instruction))
-        self._add(f"{instruction_text(instruction)};", index)
+        self._add(f"{instruction_text(instruction)};{self._note(index, instruction)}", index)
+
+    def _note(self, index: int, spelled: Instruction) -> str:
+        """A comment with the opcode of the test where the block has another one."""
+        written = self.instructions[index]
+        if not isinstance(written, (Load, Store)) or not isinstance(spelled, (Load, Store)):
+            return ""
+        return "" if spelled.access.order is written.access.order else f" // {opcode_of(written)}"
 
     def _guard(self, instruction: Instruction) -> Guard | None:
         guard = guard_of(instruction)
@@ -210,12 +222,29 @@ class _Writer:
                 return operand
 
     def _place(self, address: Address) -> Address:
-        if isinstance(address, Register):
+        """The address of an access. If the thread accessed the variable before, it gets an address of its own.
+
+        Otherwise the compiler, which sees that two accesses have the same location, makes one of both.
+        """
+        variable = self._variable(address)
+        before = 0 if variable is None else self.accesses[variable]
+        if variable is not None:
+            self.accesses[variable] += 1
+        if isinstance(address, Register) and not before:
             return self._register(address)
-        return Register(self._address(address.name))
+        return Register(self._address(variable or address.name, before))
+
+    def _variable(self, address: Address) -> str | None:
+        """The variable at an address; None for the address in a register that the thread changes."""
+        if isinstance(address, Variable):
+            return address.name
+        initial = self.declarations[address.name].initial
+        return initial.variable if isinstance(initial, AddressOf) and address.name not in self.changed else None
 
     def _access(self, index: int, instruction: MemoryInstruction) -> None:
         access = replace(instruction.access, space=self.spaces[index])
+        if self.orders and isinstance(instruction, (Load, Store)):
+            access = spell_relaxed(access)
         place = self._place(instruction.address)
         literal = Literal(self.thread, type_number(instruction), len(self.copies))
         copy = f"seen{len(self.copies)}"

@@ -59,7 +59,7 @@ def figures() -> Iterator[Test]:
 def test_skeletons_give_what_the_compiler_gives() -> None:
     """PTX of tests put together from skeletons is that of their whole source, but for the numbers of labels."""
     tests = [*figures(), *sample("rmw", 97, 10), *sample("dependencies", 53, 10), *sample("classic", 11, 10)]
-    codes = [PtxTest.of(test) for test in tests]
+    codes = [PtxTest.of(test, "sm_90") for test in tests]
     assembler = assembler_for("sm_90")
     source = "\n".join((prelude_of_functions(), *(render_test(test, Dialect.CUDA).text for test in tests)))
     whole = assembler.compiler.compile(source, "sm_90", Product.PTX, ("-rdc=true",)).decode()
@@ -86,7 +86,7 @@ def test_samples_of_families_compile(architecture: str) -> None:
     tests = [*sample("classic", 40, 3), *sample("rmw", 300, 3), *sample("dependencies", 200, 2)]
     if architecture in ("sm_90", "sm_100", "sm_120"):
         tests += sample("modern", 2000, 3)
-    codes = list({code.function: code for code in map(PtxTest.of, tests)}.values())
+    codes = list({code.function: code for code in (PtxTest.of(test, architecture) for test in tests)}.values())
     cubin = assembler_for(architecture).compile(codes)
     assert cubin.startswith(b"\x7fELF")
     binary = read_binary(cubin)  # a binary tells what it is
@@ -102,7 +102,7 @@ def test_what_the_compiler_rejects_is_found_again() -> None:
     text = print_test(bad).replace("membar.gl", "fence.acq_rel.cluster")
     bad = read_test(text)
     worse = read_test(print_test(bad).replace("fence.acq_rel.cluster", "fence.sc.cluster"))
-    tests = [PtxTest.of(bad), PtxTest.of(good), PtxTest.of(worse)]
+    tests = [PtxTest.of(test, "sm_80") for test in (bad, good, worse)]
     with pytest.raises(RejectedTests) as caught:
         assembler_for("sm_80").compile(tests)
     assert list(caught.value.rejected) == [tests[0].function, tests[2].function]  # all at once, and no other
@@ -132,7 +132,10 @@ def test_source_is_tidy_and_has_the_test_in_it() -> None:
         assert "\n\n\n" not in source and " \n" not in source and source.endswith("}\n")
         assert not re.search(r"\{[%{]|[%}]\}(?!;)", prelude(dialect))  # nothing of the templates is left
     cuda = render_test(test, Dialect.CUDA).text
-    assert "st.global.cg.s32 [r1]" in cuda and "ld.global.cg.s32 r2,[r3]" in cuda
+    assert (
+        "st.relaxed.gpu.global.s32 [r1],%1; // st.cg.s32" in cuda
+        and "ld.relaxed.gpu.global.s32 r2,[r3]; // ld.cg" in cuda
+    )
     assert "memory_order" not in cuda
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from optcheck_kernels import checked
 
-from gpudiy.harness.thread_ptx import InputKind, Unrealisable, thread_ptx
+from gpudiy.harness.thread_ptx import InputKind, Unrealisable, threads_ptx
 from gpudiy.litmus import read_test
 from gpudiy.litmus.instruction_text import instruction_text
 from optcheck.finding import Finding
@@ -79,7 +79,7 @@ def test_every_kind_of_instruction_survives(architecture: str) -> None:
 
 def test_lines_lead_back_to_instructions() -> None:
     test = read_test(EVERYTHING)
-    block = thread_ptx(test, 0)
+    block = threads_ptx(test)[0]
     indexes = [line.instruction for line in block.lines if line.instruction is not None]
     assert indexes == sorted(indexes) and set(indexes) == set(range(len(test.threads[0])))
     for line in block.lines:
@@ -90,14 +90,14 @@ def test_lines_lead_back_to_instructions() -> None:
 
 def test_constants_have_inputs_of_their_own() -> None:
     rows = " P0 ;\n mov.s32 r0,1 ;\n st.s32 [x],r0 ;\n st.s32 [y],r0 ;\n st.s32 [x],1 ;\n"
-    block = thread_ptx(read_test(f"{HEAD}{rows}{TAIL}x: global, y: global\nexists (x=1)"), 0)
+    block = threads_ptx(read_test(f"{HEAD}{rows}{TAIL}x: global, y: global\nexists (x=1)"))[0]
     assert block.values == (1, 1, 1)
 
 
 def test_what_no_gpu_has() -> None:
     text = f"{HEAD} P0 ;\n red.acquire.gpu.add.s32 [x],1 ;\n{TAIL}x: global\nexists (x=1)"
     with pytest.raises(Unrealisable, match="no GPU has a reduction that acquires"):
-        thread_ptx(read_test(text), 0)
+        threads_ptx(read_test(text))
 
 
 def test_what_a_literal_cannot_hold() -> None:
