@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import progress, say
+from gpudiy.cli.run import load_with_places
 from gpudiy.errors import UsageError, format_count
 from gpudiy.files import expect_writable, write_whole
 
@@ -73,11 +74,12 @@ def run(arguments: Namespace) -> int:
         raise UsageError(problem)
     if arguments.output not in (None, "-"):
         expect_writable(arguments.output, folder=True)
-    tests, code = _load(arguments.paths)
-    if not tests:
-        return code or BAD_INPUT
+    found, bad = load_with_places(arguments.paths)
+    if not found:
+        return BAD_INPUT
+    tests = {one.test: one for one in found}
     built = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](tests, arguments)
-    return max(code, built)
+    return max(BAD_INPUT if bad else FINE, built)
 
 
 def _find_usage_error(arguments: Namespace, emit: str) -> str | None:
@@ -90,23 +92,6 @@ def _find_usage_error(arguments: Namespace, emit: str) -> str | None:
     if emit == "ptx" and len(arguments.arch) > 1:
         return "--emit ptx takes one architecture"
     return None
-
-
-def _load(paths: Sequence[str]) -> tuple[dict[Test, SourcedTest], int]:
-    """The tests with their sources, and the exit code for files that cannot be read."""
-    from gpudiy.litmus.errors import LitmusError
-    from gpudiy.litmus.sources import find_sources, load_each_with_places
-
-    tests: dict[Test, SourcedTest] = {}
-    code = FINE
-    for source in list(find_sources(paths)):
-        for found in load_each_with_places(source):
-            if isinstance(found, LitmusError):
-                say(found)
-                code = BAD_INPUT
-            else:
-                tests.setdefault(found.test, found)
-    return tests, code
 
 
 def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import ProgressLine, progress, say
+from gpudiy.errors import format_count
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _do_stages(campaign: Campaign, arguments: Namespace) -> int:
     known = len(campaign.books)
     print(
         f"{plan.name}: {len(campaign.tests):,} tests on {', '.join(plan.run.devices) or 'no device'}"
-        f" under {known} incantation{'s' * (known != 1)}, in {plan.directory}"
+        f" under {format_count(known, 'incantation')}, in {plan.directory}"
     )
     if plan.models.names:
         for _ in progress(campaign.decide(arguments.jobs), "tests decided", quiet):
@@ -180,8 +181,6 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
 
 
 def _report(campaign: Campaign, arguments: Namespace) -> None:
-    from gpudiy.errors import format_count
-
     report = campaign.report(
         arguments.jobs, lambda verdicts, total: progress(verdicts, "tests decided", arguments.quiet, total)
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
+from gpudiy.errors import format_count
 
 if TYPE_CHECKING:
     from gpudiy.litmus.errors import LitmusError
@@ -57,7 +58,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _summary(tests: int, files: int, bad: int) -> str:
-    found = f"{tests:,} test{'s' * (tests != 1)} in {files:,} file{'s' * (files != 1)}"
+    found = f"{format_count(tests, 'test')} in {format_count(files, 'file')}"
     return f"{found}: {bad:,} bad" if bad else f"{found}: all valid"
 
 

@@ -6,10 +6,10 @@ import json
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
+from gpudiy.aligned_text import align_columns
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
 from gpudiy.cli.progress import say
-from gpudiy.cli.tables import print_columns
 from gpudiy.errors import format_count
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _print_comparison(found: ChipComparison, most: int) -> None:
         seen = sum(1 for count in counts.values() if count.sightings)
         iterations = sum(count.iterations for count in counts.values())
         rows.append((name, f"{len(counts):,}", f"{seen:,}", f"{iterations:,}"))
-    print_columns(rows, right=(1, 2, 3), widths=(0, 9, 9, 15))
+    print(align_columns(rows, right=(1, 2, 3), widths=(0, 9, 9, 15)))
     for reason, number in evidence.apart.most_common():
         print(f"set apart: {format_count(number, 'record')}, {reason}")
     steps = found.order

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpudiy.cli.tables import print_columns
+from gpudiy.aligned_text import align_columns
 from gpudiy.diy.edge import ATOMIC_MARKS, LEVEL_MEANINGS, PLAIN_MARKS
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.vocabulary import outline
@@ -35,5 +35,5 @@ def _print_table(title: str, heads: tuple[str, ...], rows: Iterable[tuple[str, .
     table = [heads, *rows]
     rule = tuple("-" * max(map(len, column)) for column in zip(*table, strict=True))
     print(title)
-    print_columns([heads, rule, *table[1:]], indent="  ")
+    print(align_columns([heads, rule, *table[1:]], indent="  "))
     print()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.progress import progress
+from gpudiy.errors import format_count
 
 if TYPE_CHECKING:
     from gpudiy.diy.blueprint import Blueprint
@@ -104,7 +105,7 @@ def _write_or_count(generator: Generator, arguments: Namespace) -> int:
     for _ in progress(_write_tests(generator.blueprints(), arguments), "tests", arguments.quiet):
         done += 1
     if arguments.output != "-" and not arguments.quiet and done:
-        print(f"{done:,} test{'s' * (done != 1)} in {arguments.output}")
+        print(f"{format_count(done, 'test')} in {arguments.output}")
     return done
 
 

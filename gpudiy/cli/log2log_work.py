@@ -8,9 +8,9 @@ from argparse import Namespace
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from gpudiy.aligned_text import align_columns
 from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
-from gpudiy.cli.tables import print_columns
 from gpudiy.errors import InputError, format_count
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def print_summary(given: Namespace) -> int:
     for line in lines:
         numbers = (line.records, line.tests, line.observed, line.iterations, line.sightings, line.apart)
         rows.append((line.chip or "-", *(f"{number:,}" for number in numbers)))
-    print_columns(rows, right=(1, 2, 3, 4, 5), widths=(0, 11, 9, 9, 18, 15))
+    print(align_columns(rows, right=(1, 2, 3, 4, 5), widths=(0, 11, 9, 9, 18, 15)))
     return 0
 
 
@@ -129,7 +129,7 @@ def compare_logs(given: Namespace) -> int:
         print(json.dumps([row.as_json() for row in shown], indent=2))
         return 0
     heads = ("test", given.logs[0], given.logs[1])
-    print_columns([heads, *((row.test, row.cell(0), row.cell(1)) for row in shown)], right=(1, 2))
+    print(align_columns([heads, *((row.test, row.cell(0), row.cell(1)) for row in shown)], right=(1, 2)))
     return 0
 
 

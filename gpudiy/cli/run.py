@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpudiy.devices.settings import RunSettings
+    from gpudiy.litmus.draft import SourcedTest
     from gpudiy.litmus.test import Test
     from gpudiy.logs.growing_log import GrowingLog
     from gpudiy.logs.record import Record
@@ -124,19 +125,20 @@ def run_settings(arguments: Namespace) -> RunSettings:
 
 def load(paths: list[str]) -> tuple[list[Test], int]:
     """The tests of the paths, and how many could not be read; each of these is reported."""
-    from gpudiy.errors import InputError
-    from gpudiy.litmus.sources import find_sources, load_each
+    found, bad = load_with_places(paths)
+    return [one.test for one in found], bad
 
-    tests: list[Test] = []
-    bad = 0
-    for source in find_sources(paths):
-        for found in load_each(source):
-            if isinstance(found, InputError):
-                bad += 1
-                say(found)
-            else:
-                tests.append(found)
-    return tests, bad
+
+def load_with_places(paths: list[str]) -> tuple[list[SourcedTest], int]:
+    """Like `load`, with the source of each test, to report later problems with their position."""
+    from gpudiy.litmus.errors import LitmusError
+    from gpudiy.litmus.sources import find_sources, load_each_with_places
+
+    found = [one for source in find_sources(paths) for one in load_each_with_places(source)]
+    errors = [one for one in found if isinstance(one, LitmusError)]
+    for error in errors:
+        say(error)
+    return [one for one in found if not isinstance(one, LitmusError)], len(errors)
 
 
 def _run_on(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from gpudiy.errors import format_count
 from gpudiy.logs.decision import Decision, Sighting, decide_record
 from gpudiy.logs.record import Record
 
@@ -41,7 +42,7 @@ class RunTable:
             f"{self.sightings[sighting]:,} {sighting}" for sighting in Sighting if self.sightings[sighting]
         )
         speed = f"; {self.iterations / self.seconds:,.0f} iterations/s" if self.seconds > 0 and not self.quiet else ""
-        print(f"{tests:,} test{'s' * (tests != 1)}: {found}{speed}")
+        print(f"{format_count(tests, 'test')}: {found}{speed}")
 
 
 def details(record: Record) -> list[str]:

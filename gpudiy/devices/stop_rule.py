@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.errors import InputError
+from gpudiy.errors import InputError, format_count
 from gpudiy.logs.statistics import CONFIDENCE, rate, reproduction
 
 
@@ -18,7 +18,7 @@ class StopRule:
     def find_reason(self, sightings: int, iterations: int) -> str:
         """Why the run may stop now; empty if it may not."""
         if self.sightings is not None and sightings >= self.sightings:
-            return f"{sightings:,} sighting{'s' * (sightings != 1)}"
+            return format_count(sightings, "sighting")
         if self.confident and sightings:
             expected = rate(sightings, iterations).low * iterations
             if reproduction(expected) >= CONFIDENCE:

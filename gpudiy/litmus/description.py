@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gpudiy.errors import format_count
 from gpudiy.litmus.condition_text import expression_text
 from gpudiy.litmus.memory_map import MappedVariable
 from gpudiy.litmus.print_gpu_ptx import value_text
@@ -28,8 +29,7 @@ def short_text(test: Test) -> str:
     condition = f"{test.condition.quantifier} {expression_text(test.condition.expression)}"
     if len(condition) > LONGEST_CONDITION:
         condition = condition[: LONGEST_CONDITION - 1] + "…"
-    threads = len(test.threads)
-    return f"{test.name}: {threads} thread{'s' * (threads != 1)}, {condition}"
+    return f"{test.name}: {format_count(len(test.threads), 'thread')}, {condition}"
 
 
 def tree_lines(test: Test) -> Iterator[TreeLine]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from gpudiy.aligned_text import align_columns
 from gpudiy.locks.experiment import LockTestRun, describe_runs
 from gpudiy.locks.judge import CaseVerdict, assumption_rows, format_assumptions
 from gpudiy.locks.question import Question
@@ -25,7 +26,7 @@ WORST_FIRST = (
 
 def format_report(report: LockReport) -> str:
     """A table of questions, the judgement of each model, the simplest witness and the remarks."""
-    parts = [_table(list(_question_rows(report)))]
+    parts = [align_columns(list(_question_rows(report)))]
     parts += [_judgement_text(report, model) for model in report.models]
     witness = next(report.find_witnesses(), None)
     if witness is not None:
@@ -43,7 +44,7 @@ def format_reports(reports: Sequence[LockReport]) -> str:
         by_models = [_short_judgement(report, model) for model in report.models]
         by_devices = [describe_runs(report.experiment.runs_of(report.lock, device)) for device in devices]
         rows.append([report.lock.name, *by_models, *by_devices])
-    return "\n\n".join([_table(rows), *_assumption_texts(reports)])
+    return "\n\n".join([align_columns(rows), *_assumption_texts(reports)])
 
 
 def report_rows(report: LockReport) -> Iterator[dict[str, object]]:
@@ -66,13 +67,6 @@ def _question_rows(report: LockReport) -> Iterator[list[str]]:
         by_models = [_count_answers([found for found in asked if found.model == model]) for model in report.models]
         by_devices = [describe_runs(report.experiment.runs_of(report.lock, device, question)) for device in devices]
         yield [question, *by_models, *by_devices]
-
-
-def _table(rows: list[list[str]]) -> str:
-    widths = [max(len(row[column]) for row in rows) + 2 for column in range(len(rows[0]))]
-    return "\n".join(
-        "".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    )
 
 
 def _count_answers(verdicts: Sequence[CaseVerdict]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from gpudiy.aligned_text import align_columns
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.locks.generation import Case, LockTest, build_lock_test
 from gpudiy.locks.judge import CaseVerdict
@@ -93,8 +94,7 @@ def list_events(found: LockWitness) -> list[str]:
         for event, line in found.events
         if event.instruction is not None
     ]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    return [f"{row[0]:<{widths[0]}}  {row[1]:<{widths[1]}}  {row[2]:<{widths[2]}}  {row[3]}".rstrip() for row in rows]
+    return align_columns(rows).splitlines() if rows else []
 
 
 def mark_source(lock: Lock, found: LockWitness) -> list[str]:
