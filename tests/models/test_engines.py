@@ -56,6 +56,7 @@ def assert_consistent(execution, model: str) -> None:  # type: ignore[no-untyped
         (source,) = a.members(a.successors(a.inverse(execution.rf), read))
         assert execution.events[source].value == execution.events[read].value
         assert execution.events[source].location == execution.events[read].location
+    assert a.closure(execution.co) == execution.co and not execution.co & a.identity
     slots = list(execution.slots)
     assert [stage(a, slots) for stage in compiled.stages] == [None] * len(compiled.stages)
     assert tuple(slots) == execution.slots

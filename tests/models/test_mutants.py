@@ -74,6 +74,7 @@ FAULTS = [
     ("sync | sc | syncbar", "sc | syncbar"),
     ("let cause = cause-base | (observation;(cause-base | po-loc))", "let cause = cause-base"),
     ("with co from partial_orders\n", ""),
+    ("rf | addr | data | ctrl", "rf | data | ctrl"),
     ("rf | addr | data | ctrl", "rf | addr | ctrl"),
     ("rf | addr | data | ctrl", "rf | addr | data"),
     ("(ms & (rf | co | fr)) | po-loc", "rf | co | fr | po-loc"),
