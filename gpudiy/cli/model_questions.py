@@ -36,6 +36,7 @@ def ask(arguments: Namespace, sources: list[str], models: list[str]) -> int:
         return _draw(asker, sources, arguments.witness)
     printer = _AnswerPrinter(arguments, [label_model(model, how.dependencies) for model in models])
     code = 0
+    assumptions: dict[object, None] = {}
     for tests in progress(ask_files(sources, asker, arguments.jobs), "files looked at", arguments.quiet, len(sources)):
         for asked in tests:
             if asked.error:
@@ -44,6 +45,9 @@ def ask(arguments: Namespace, sources: list[str], models: list[str]) -> int:
             else:
                 printer.show(asked)
                 code = max(code, *(row.exit_code for row in asked.rows))
+                assumptions |= dict.fromkeys(row.facts["assumption"] for row in asked.rows if "assumption" in row.facts)
+    for assumption in assumptions:
+        say(f"note: {assumption}")
     return code
 
 

@@ -100,6 +100,8 @@ def _race_facts(verdict: RaceVerdict) -> dict[str, object]:
 
 def _progress_facts(verdict: ProgressVerdict) -> dict[str, object]:
     facts: dict[str, object] = {"progress": str(verdict.guarantee)}
+    if verdict.assumption:
+        facts["assumption"] = verdict.assumption
     if verdict.hang is not None:
         for name, actions in (("before", verdict.hang.stem), ("repeated", verdict.hang.cycle)):
             facts[name] = [f"P{each.thread}: {' '.join(action_text(verdict.test, each).split())}" for each in actions]

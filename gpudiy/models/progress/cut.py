@@ -56,7 +56,7 @@ def cut_test(test: Test, stops: Sequence[int | None], shown: Sequence[Observable
             passed[number, place] = FinalRegister(number, name)
         how = Constant(ENDED if stop is None else STOPPED)
         wanted.append(Compare(Comparison.EQ, FinalRegister(number, fate), how))
-    asked = And(tuple(wanted))
+    asked = wanted[0] if len(wanted) == 1 else And(tuple(wanted))
     return CutTest(
         replace(
             test,

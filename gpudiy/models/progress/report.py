@@ -51,6 +51,8 @@ def _lines(verdict: ProgressVerdict) -> Iterator[str]:
     )
     if verdict.reason:
         yield f"  {verdict.reason}"
+    if verdict.assumption:
+        yield f"  {verdict.assumption}"
     hang, execution = verdict.hang, verdict.execution
     if hang is None:
         return

@@ -13,6 +13,7 @@ from gpudiy.models.execution import Execution
 from gpudiy.models.library import is_of_library, load_model
 from gpudiy.models.model import Model
 from gpudiy.models.problems import OutOfTime, Undecidable
+from gpudiy.models.progress.awaits import loop_heads
 from gpudiy.models.progress.cut import cut_test
 from gpudiy.models.progress.guarantee import EndlessRun, ProgressGuarantee, groups_of, permits
 from gpudiy.models.progress.hang import MOST_STATES, Hang, StateGraph, TooManyStates
@@ -20,6 +21,11 @@ from gpudiy.models.progress.lockstep import WarpMachine
 from gpudiy.models.progress.machine import ThreadMachine
 from gpudiy.models.progress.stuck import StuckSearch
 from gpudiy.models.verdict import BOUNDED, NOT_SUPPORTED, OUT_OF_TIME, Answer, AnswerWord, Undecided, decide
+
+FAIR_MEMORY = (
+    "memory is taken to be fair: a loop reads, in the end, what coherence puts last, also with weak accesses and beyond"
+    " their scopes"
+)
 
 
 class ProgressAnswer(AnswerWord):
@@ -47,6 +53,13 @@ class ProgressVerdict:
     hang: Hang | None = None
     execution: Execution | None = None
     reason: str = ""
+
+    @property
+    def assumption(self) -> str:
+        """What "terminates" rests on, beside the model and the guarantee; empty where it rests on nothing more."""
+        loops = any(loop_heads(thread) for thread in self.test.threads)
+        rests = self.answer is ProgressAnswer.TERMINATES and loops and self.model.name != "sc"
+        return FAIR_MEMORY if rests else ""
 
     def __repr__(self) -> str:
         return f"<ProgressVerdict {self.test.name}: {self.answer} with {self.guarantee} under {self.model.name}>"
