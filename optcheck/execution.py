@@ -7,7 +7,7 @@ head, it ends there. So what holds for all paths holds for every number of round
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from optcheck.graph import STACK_TARGETS, Graph
@@ -20,9 +20,7 @@ from optcheck.term import ZERO, Term, add, negate, number, symbol
 MOST_STEPS = 40_000  # instructions of all paths together
 STACK = "R1"
 VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
-SILENT = frozenset(
-    {"NOP", "YIELD", "BSSY", "BSYNC", "WARPSYNC", "BMOV", "BREAK", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK"}
-)
+SILENT = frozenset({"NOP", "YIELD", "WARPSYNC", "BMOV", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK"})
 ENDS = frozenset({"EXIT", "RET"})
 PUSHES = frozenset(STACK_TARGETS.values())
 
@@ -45,6 +43,7 @@ class SassAccess:
     address: tuple[Term, Term]
     offset: int
     data: tuple[tuple[Term, ...], ...]
+    descriptor: tuple[Term, Term] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +79,9 @@ class PathEnd:
     """How a path ends: at an instruction, or back at the head of a loop, with what the registers hold."""
 
     index: int
+    instruction: SassInstruction
     back_to: int | None  # the block of the head
     registers: dict[str, Term]
-    restored: frozenset[str]  # registers whose last value came from the stack
 
 
 class Watcher(Protocol):
@@ -115,12 +114,12 @@ class _State:
     decided: dict[Term, bool]
     heads: frozenset[int] = frozenset()
     stack: tuple[tuple[str, int], ...] = ()
-    restored: frozenset[str] = frozenset()
+    barriers: dict[str, int] = field(default_factory=dict)
     resumed: bool = False  # the loop that begins here was entered already
 
     def fork(self, index: int) -> _State:
         registers, decided = dict(self.registers), dict(self.decided)
-        return _State(index, registers, self.watcher.fork(), decided, self.heads, self.stack, self.restored, True)
+        return _State(index, registers, self.watcher.fork(), decided, self.heads, self.stack, self.barriers, True)
 
 
 class SassExecution:
@@ -154,7 +153,7 @@ class SassExecution:
             head = starts.get(index)
             if head is not None and not state.resumed:
                 if head in state.heads:
-                    return PathEnd(index, head, state.registers, state.restored)
+                    return PathEnd(index, self.instructions[index], head, state.registers)
                 self._enter_loop(state, head)
             state.resumed = False
             instruction = self.instructions[index]
@@ -168,7 +167,7 @@ class SassExecution:
                 state.index += 1
                 continue
             if instruction.opcode in ENDS:
-                return PathEnd(index, None, state.registers, state.restored)
+                return PathEnd(index, instruction, None, state.registers)
             self._step(state, instruction)
 
     def _holds(self, state: _State, guard: PredicateOperand | None, index: int) -> bool:
@@ -222,6 +221,8 @@ class SassExecution:
             self._pop(state, STACK_TARGETS.get(opcode, "SSY"), index)
         elif instruction.is_fence:
             state.watcher.step(SassFence(index, instruction))
+        elif opcode in ("BSSY", "BSYNC"):
+            self._converge(state, instruction, index)
         elif opcode in SILENT:
             for name in instruction.writes:
                 state.registers[name] = symbol("silent", index, name)
@@ -230,11 +231,19 @@ class SassExecution:
         else:
             self._compute(state, instruction, index)
 
+    def _converge(self, state: _State, instruction: SassInstruction, index: int) -> None:
+        """BSSY says where the threads of a warp will meet; BSYNC must be just before that place."""
+        barrier = str(instruction.operands[0]) if instruction.operands else ""
+        if instruction.opcode == "BSSY":
+            state.barriers = {**state.barriers, barrier: self._target(index)}
+        elif state.barriers.get(barrier) != index + 1:
+            raise NotUnderstood("threads meet where they should not", index)
+        else:
+            state.barriers = {name: place for name, place in state.barriers.items() if name != barrier}
+
     def _compute(self, state: _State, instruction: SassInstruction, index: int) -> None:
         written = results(instruction, state.registers, index)
         state.registers.update(written)
-        if state.restored:
-            state.restored = state.restored.difference(written)
 
     def _target(self, index: int) -> int:
         targets = self.graph.function.targets_of(index)
@@ -285,14 +294,16 @@ class SassExecution:
             for one in instruction.data
         )
         offset = address.offset - (1 << 32) if address.offset >> 31 else address.offset
-        known = state.watcher.access(SassAccess(index, instruction, place, offset, data))
+        descriptor = None
+        if address.descriptor:
+            high = successor(address.descriptor, 1)
+            descriptor = read_register(address.descriptor, state.registers), read_register(high, state.registers)
+        known = state.watcher.access(SassAccess(index, instruction, place, offset, data, descriptor))
         for name, word in instruction.writes.items():
             if name[0] == "P" or word >= len(known):
                 state.registers[name] = symbol("loaded", index, name)
             else:
                 state.registers[name] = known[word]
-        if state.restored:
-            state.restored = state.restored.difference(instruction.writes)
 
     def _access_stack(self, state: _State, instruction: SassInstruction, address: AddressOperand, index: int) -> None:
         """Words of the stack are like registers."""
@@ -309,10 +320,9 @@ class SassExecution:
             register = instruction.operands[0]
             if isinstance(register, RegisterOperand) and register.name != ZERO_REGISTER:
                 state.registers[successor(register.name, word)] = read_register(name, state.registers)
-                state.restored |= {successor(register.name, word)}
 
 
-UNKNOWN_EFFECTS = frozenset({"CALL", "CAL", "JCAL", "KILL", "BPT", "LONGJMP", "PLONGJMP", "PRET", "RTT"})
+UNKNOWN_EFFECTS = frozenset({"BREAK", "CALL", "CAL", "JCAL", "KILL", "BPT", "LONGJMP", "PLONGJMP", "PRET", "RTT"})
 
 
 def stack_word(offset: int) -> str:

@@ -12,13 +12,15 @@ from optcheck.finding import Finding
 from optcheck.frame import FIRST, GROUP, INSTANCE, SAMPLES, SLOT, StoredResult
 from optcheck.literal import POSITIONS
 from optcheck.reference import LoopBack, ReferenceRun
-from optcheck.sass import WORD, Touch
+from optcheck.sass import WORD, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess
 from optcheck.term import WIDE, Term, symbol
 from optcheck.thread_proof import ThreadProof
 
 FRAME_LOADS = (("E",), ("E", "64"), ("E", "128"), ("E", "SYS"), ("E", "64", "SYS"), ("E", "128", "SYS"))
 RESULT_STORES = {4: (("E",), ("E", "SYS")), 8: (("E", "64"), ("E", "64", "SYS"))}
+DESCRIPTORS = (0x118, 0x208, 0x358)  # in bank 0 of constant memory, for sm_80, sm_90 and sm_100 and later
+RETURN = "R20"  # by the ABI
 MARKS = (("E", "STRONG", "SYS"), ("E", "CV"), ("E", "WT"))
 
 
@@ -72,6 +74,7 @@ class PathProof(ThreadProof):
         offset = self._distance(step, self.values.launch)
         if offset is None or offset >= self.values.frame.launch_bytes:
             return None
+        self._check_descriptor(step)
         instruction = step.instruction
         if instruction.touch is not Touch.LOAD or instruction.modifiers not in FRAME_LOADS:
             raise Disproved(Finding.CHANGED, "the parameters of the launch are accessed in another way", (step.index,))
@@ -79,6 +82,15 @@ class PathProof(ThreadProof):
             raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
         self.memory += 1
         return tuple(self.values.launch_term(offset + 4 * word) for word in range(instruction.words))
+
+    def _check_descriptor(self, step: SassAccess) -> None:
+        """The descriptor of global memory is at a fixed place of constant memory."""
+        if step.descriptor is None:
+            return
+        for place in DESCRIPTORS:
+            if step.descriptor == (symbol("constant", 0, place), symbol("constant", 0, place + 4)):
+                return
+        raise Disproved(Finding.CHANGED, "the descriptor of memory is another", (step.index,))
 
     def _distance(self, step: SassAccess, base: Words) -> int | None:
         """How far the address is from a base, if that is the same on all samples."""
@@ -146,6 +158,7 @@ class PathProof(ThreadProof):
         loaded = self.load_field(step)
         if loaded is not None:
             return loaded
+        self._check_descriptor(step)
         self.memory += 1
         address = self._address(step)
         if step.instruction.space != "shared":
@@ -275,20 +288,22 @@ class PathProof(ThreadProof):
         raise Disproved(Finding.CHANGED, "a loop of the test has other accesses", (path.index,))
 
     def _check_return(self, path: PathEnd) -> None:
-        registers = path.registers
-        if registers.get("R1", symbol("entry", "R1")) is not symbol("entry", "R1"):
-            raise Disproved(Finding.CHANGED, "the stack pointer is not restored", (path.index,))
-        saved = {value for name, value in registers.items() if name[0] == "["}
-        for name in path.restored:
-            value = registers[name]
-            own = symbol("entry", name)
-            if value is not own and value in saved and value.arguments[:1] == ("entry",):
+        """The function returns to where it was called from, with the registers that its caller keeps."""
+        for name, value in path.registers.items():
+            if is_kept(name) and value is not symbol("entry", name):
                 raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
-        for value in saved:
-            if value.arguments[:1] == ("entry",):
-                name = str(value.arguments[1])
-                if name[0] == "R" and registers.get(name, value) is not value:
-                    raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
+        instruction = path.instruction
+        operands = [one.name for one in instruction.operands if isinstance(one, RegisterOperand)]
+        if instruction.opcode != "RET" or operands not in ([RETURN], []):
+            raise Disproved(Finding.CHANGED, "the function ends without a return", (path.index,))
+
+
+def is_kept(name: str) -> bool:
+    """Whether a function must restore this register, by the ABI."""
+    if name[0] != "R":
+        return False
+    number = int(name[1:])
+    return number in (1, 2) or 16 <= number < 32 or (number >= 32 and number // 4 % 2 == 1)
 
 
 def mentions_votes(term: Term) -> bool:
