@@ -84,6 +84,14 @@ class PathEnd:
     registers: dict[str, Term]
 
 
+@dataclass(frozen=True, slots=True)
+class SassTable:
+    """A jump to the place that two words name."""
+
+    index: int
+    place: tuple[Term, Term]
+
+
 class Watcher(Protocol):
     """What follows a path; each of its methods may raise an exception to stop the execution."""
 
@@ -96,7 +104,7 @@ class Watcher(Protocol):
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """The path enters a loop: what it carries from round to round, if that is known."""
 
-    def lose_track(self) -> None:
+    def jump(self, step: SassTable) -> None:
         """The path goes through a table that the listing does not show."""
 
     def end(self, end: PathEnd) -> None:
@@ -112,7 +120,7 @@ class _State:
     registers: dict[str, Term]
     watcher: Watcher
     decided: dict[Term, bool]
-    heads: frozenset[int] = frozenset()
+    heads: dict[int, dict[str, int]] = field(default_factory=dict)  # of the loops entered: where threads will meet
     stack: tuple[tuple[str, int], ...] = ()
     barriers: dict[str, int] = field(default_factory=dict)
     resumed: bool = False  # the loop that begins here was entered already
@@ -153,6 +161,8 @@ class SassExecution:
             head = starts.get(index)
             if head is not None and not state.resumed:
                 if head in state.heads:
+                    if state.heads[head] != state.barriers:
+                        raise NotUnderstood("threads meet elsewhere in the next round of a loop", index)
                     return PathEnd(index, self.instructions[index], head, state.registers)
                 self._enter_loop(state, head)
             state.resumed = False
@@ -203,7 +213,7 @@ class SassExecution:
         known = state.watcher.enter(SassLoop(head, before))
         for name in names:
             state.registers[name] = known.get(name) or symbol("loop", head, name)
-        state.heads |= {head}
+        state.heads = {**state.heads, head: state.barriers}
 
     def _step(self, state: _State, instruction: SassInstruction) -> None:
         index = state.index
@@ -263,7 +273,9 @@ class SassExecution:
         following = self.graph.successors[self.graph.block_of[index]]
         if not following:
             raise NotUnderstood("the targets of a jump are not in the listing", index)
-        state.watcher.lose_track()
+        register = self.instructions[index].operands[0]
+        place = read_operand(register, state.registers), read_operand(register, state.registers, 1)
+        state.watcher.jump(SassTable(index, place))
         for block in following[1:]:
             other = state.fork(self.graph.starts[block])
             other.resumed = False

@@ -43,6 +43,7 @@ class ExpectedThread:
     results: tuple[StoredResult, ...]
     places: dict[int, int] = field(default_factory=dict)  # the instruction of each access, by position
     anchors: dict[int, int] = field(default_factory=dict)  # the store of each specification result
+    finished: bool = False  # a path runs the whole thread
 
 
 @dataclass(frozen=True, slots=True)

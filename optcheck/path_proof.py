@@ -11,15 +11,16 @@ from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThre
 from optcheck.finding import Finding
 from optcheck.frame import FIRST, GROUP, INSTANCE, SAMPLES, SLOT, StoredResult
 from optcheck.literal import POSITIONS
+from optcheck.mapping import Generation
 from optcheck.reference import LoopBack, ReferenceRun
 from optcheck.sass import WORD, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess
-from optcheck.term import WIDE, Term, symbol
+from optcheck.term import ONE, WIDE, ZERO, Term, operate, symbol
 from optcheck.thread_proof import ThreadProof
 
-FRAME_LOADS = (("E",), ("E", "64"), ("E", "128"), ("E", "SYS"), ("E", "64", "SYS"), ("E", "128", "SYS"))
-RESULT_STORES = {4: (("E",), ("E", "SYS")), 8: (("E", "64"), ("E", "64", "SYS"))}
+PLAIN = {1: ("E",), 2: ("E", "64"), 4: ("E", "128")}  # the modifiers of a weak access, by its words
 DESCRIPTORS = (0x118, 0x208, 0x358)  # in bank 0 of constant memory, for sm_80, sm_90 and sm_100 and later
+ASKED = symbol("asked")  # the word by which the specification asks for another round
 RETURN = "R20"  # by the ABI
 MARKS = (("E", "STRONG", "SYS"), ("E", "CV"), ("E", "WT"))
 
@@ -46,10 +47,12 @@ class PathProof(ThreadProof):
         self.heads: dict[int, _HeadCounts] = {}
         self.anchors: frozenset[int] = frozenset()
         self.rows: frozenset[int] = frozenset()
-        self.asked: Term | None = None  # the word by which the specification asks for another round
+        self.questioned = False  # the word was read that asks whether the specification is to be stored again
+        self.asked: bool | None = None  # whether it is
         self.carried: dict[str, Term] = {}  # what the loop over instances carries from round to round
         self.loop: int | None = None
         self.memory = self.decisions = self.votes = 0
+        self.waits = False  # the threads of a warp vote again
 
     def choose(self, code: ExpectedThread | None) -> PathProof:
         """A copy that follows this thread, or none of the test."""
@@ -76,12 +79,17 @@ class PathProof(ThreadProof):
             return None
         self._check_descriptor(step)
         instruction = step.instruction
-        if instruction.touch is not Touch.LOAD or instruction.modifiers not in FRAME_LOADS:
+        if instruction.touch is not Touch.LOAD or not self._is_plain(step):
             raise Disproved(Finding.CHANGED, "the parameters of the launch are accessed in another way", (step.index,))
         if self.run is not None and self.run.accesses and not self.done_with_accesses():
             raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
         self.memory += 1
         return tuple(self.values.launch_term(offset + 4 * word) for word in range(instruction.words))
+
+    def _is_plain(self, step: SassAccess) -> bool:
+        """Whether an access of global memory is weak and has no other modifiers."""
+        weak = ("SYS",) if self.function.mapping.generation is Generation.VOLTA else ()
+        return step.instruction.modifiers == (*PLAIN.get(step.instruction.words, ()), *weak)
 
     def _check_descriptor(self, step: SassAccess) -> None:
         """The descriptor of global memory is at a fixed place of constant memory."""
@@ -130,7 +138,7 @@ class PathProof(ThreadProof):
 
     def _decision(self, step: SassDecision) -> None:
         if mentions_votes(step.condition):
-            self.votes += 1
+            self._vote(step)
             return
         self.decisions += 1
         words = self.samples.values(step.condition)
@@ -138,12 +146,25 @@ class PathProof(ThreadProof):
         if meaning is not None:
             self._settle(meaning[0], step.holds == meaning[1])
             return
-        if self.asked is not None and step.condition.symbols == {self.asked}:
+        if self.questioned and step.condition is operate("equal", ASKED, ZERO):
+            self.asked = step.holds
             return
         kept = [place for place in self.mask if bool(words[place]) == step.holds]
         if not kept:
             raise Disproved(Finding.UNVERIFIABLE, "no sample takes this path", (step.index,))
         self.mask = kept
+
+    def _vote(self, step: SassDecision) -> None:
+        """sm_75 goes on when all threads of a warp that vote are those that run, else it votes again."""
+        condition = step.condition
+        counted = condition.arguments[0] if condition.operation == "equal" and condition.arguments[1] is ZERO else None
+        if isinstance(counted, Term) and counted.operation == "lop3" and counted.arguments[2:] == (ZERO, 0x0C):
+            votes = [one.arguments[:2] for one in counted.arguments[:2] if isinstance(one, Term)]
+            if votes == [("VOTE.ANY", ONE), ("VOTEU.ANY", ONE)]:
+                self.votes += 1
+                self.waits = not step.holds
+                return
+        raise Disproved(Finding.UNVERIFIABLE, "a vote of the threads decides something", (step.index,))
 
     def _settle(self, meaning: str, holds: bool) -> None:
         if meaning == "entered":
@@ -184,13 +205,15 @@ class PathProof(ThreadProof):
         otherwise = Disproved(Finding.UNVERIFIABLE, "the specification is accessed in another way", (step.index,))
         if step.instruction.modifiers not in MARKS:
             raise otherwise
-        if step.instruction.touch is Touch.LOAD and offset == 0:
-            self.asked = symbol("asked")
-            return (self.asked,)
-        position = offset // 4
         accesses = self.code.specification.accesses
-        again = position >= len(accesses) or position in self.anchors
-        if step.instruction.touch is not Touch.STORE or offset % 4 or again:
+        if step.instruction.touch is Touch.LOAD and offset == 0 and len(self.anchors) == len(accesses):
+            if self.questioned:
+                raise otherwise
+            self.questioned = True
+            return (ASKED,)
+        position = offset // 4
+        expected = position == len(self.anchors) and position < len(accesses) and not self.questioned
+        if step.instruction.touch is not Touch.STORE or offset % 4 or not expected:
             raise otherwise
         literal = accesses[position].literal.encode()
         self.anchors |= {position}
@@ -218,7 +241,7 @@ class PathProof(ThreadProof):
         instruction = step.instruction
         if result.row in self.rows or instruction.opcode not in ("ST", "STG"):
             raise Disproved(Finding.CHANGED, "a result is stored twice", (step.index,))
-        if instruction.modifiers not in RESULT_STORES[size]:
+        if not self._is_plain(step) or instruction.words != size // 4:
             raise Disproved(Finding.CHANGED, "a result is stored in another way", (step.index,))
         words = [self.samples.values(one) for one in step.data[0]]
         stored = words[0] if size == 4 else [low | high << 32 for low, high in zip(*words, strict=True)]
@@ -229,6 +252,8 @@ class PathProof(ThreadProof):
     # The end of the path.
 
     def end(self, path: PathEnd) -> None:
+        if self.waits and path.back_to in (None, self.loop):
+            raise Disproved(Finding.CHANGED, "threads that should vote again do something else", (path.index,))
         if self.entered is False:
             if path.back_to is not None or self.loop is not None:
                 raise Disproved(Finding.CHANGED, "instances run that should not", (path.index,))
@@ -245,6 +270,8 @@ class PathProof(ThreadProof):
         if self.fences:
             raise Disproved(Finding.FENCE_CHANGED, "a fence is added", tuple(one.index for one in self.fences))
         self._check_complete(path)
+        if self.code is not None:
+            self.code.finished = True
         if path.back_to is None:
             if self.again is not False:
                 raise Disproved(Finding.CHANGED, "the loop over the instances ends early", (path.index,))
@@ -261,7 +288,7 @@ class PathProof(ThreadProof):
         accesses = () if self.code is None else self.code.specification.accesses
         if accesses and self.specified is None:
             raise Disproved(Finding.UNVERIFIABLE, "the specification is not found", (path.index,))
-        if self.specified and len(self.anchors) < len(accesses):
+        if self.specified and accesses and (len(self.anchors) < len(accesses) or self.asked is not False):
             raise Disproved(Finding.UNVERIFIABLE, "a part of the specification is missing", (path.index,))
         results = () if self.code is None else self.code.results
         if len(self.rows) < len(results):
@@ -274,11 +301,13 @@ class PathProof(ThreadProof):
         if before is None:
             return False
         quiet = before.memory == self.memory and before.decisions == self.decisions and not self.fences
-        if quiet and before.votes < self.votes:
-            return True
+        if self.waits:
+            if quiet and before.votes < self.votes:
+                return True
+            raise Disproved(Finding.CHANGED, "threads that should vote again do something else", (path.index,))
         if self.done_with_accesses():
             accesses = self.code.specification.accesses if self.code is not None else ()
-            complete = len(self.anchors) == len(accesses) and self.asked is not None
+            complete = len(self.anchors) == len(accesses) and self.asked
             if complete and self.memory - before.memory == len(accesses) + 1:
                 return True
             raise Disproved(Finding.CHANGED, "a loop is added", (path.index,))

@@ -10,7 +10,16 @@ from typing import TypeVar
 
 from gpudiy.litmus.instruction import Immediate, operands_of
 from gpudiy.litmus.test import Test, Thread
-from optcheck.execution import NotUnderstood, PathEnd, SassAccess, SassDecision, SassExecution, SassLoop, Step
+from optcheck.execution import (
+    NotUnderstood,
+    PathEnd,
+    SassAccess,
+    SassDecision,
+    SassExecution,
+    SassLoop,
+    SassTable,
+    Step,
+)
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried
 from optcheck.finding import Cluster, Finding
 from optcheck.frame import THREAD, Frame, frame_samples, frame_values
@@ -67,7 +76,8 @@ class FunctionProof:
                 continue
             except Disproved as error:
                 return error
-            return None
+            lost = [code.number for code in self.codes if not code.finished]
+            return Disproved(Finding.REMOVED, "no path runs this thread", thread=lost[0]) if lost else None
 
     def clusters(self) -> tuple[Cluster, ...]:
         """Where the specifications and accesses of the threads were found."""
@@ -105,9 +115,20 @@ class ThreadProofs:
         other.proofs = [one.fork() for one in self.proofs]
         return other
 
-    def lose_track(self) -> None:
-        """The path goes through a table."""
+    def jump(self, step: SassTable) -> None:
+        """The path goes through a table, whose entries must be those of the threads, one after the other."""
         self.tables = True
+        low, high = step.place
+        numbers = self.function.numbers
+        entry = low.arguments[2] if low.operation == "unknown" and low.arguments[:2] == ("constant", 2) else None
+        known = [place for place in self.possible if place < len(self.function.threads)]
+        if isinstance(entry, Term) and entry.symbols == {symbol("entry", THREAD)} and self.before is not None:
+            words = numbers.values(entry)
+            starts = {(words[place] - 4 * place) & WORD for place in known}
+            signs = [WORD if word >> 31 else 0 for word in numbers.values(low)]
+            if len(starts) == 1 and numbers.values(high) == signs:
+                return
+        raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
 
     def step(self, step: Step) -> None:
         """Raises `Disproved`."""

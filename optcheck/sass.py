@@ -265,8 +265,8 @@ class SassInstruction:
 
 
 def successor(register: str, count: int) -> str:
-    """The register `count` places after another: R5 after R4."""
-    if count == 0:
+    """The register `count` places after another: R5 after R4; those that are always 0 have no successor."""
+    if count == 0 or register in (ZERO, UNIFORM_ZERO):
         return register
     prefix = register.rstrip("0123456789")
     return f"{prefix}{int(register[len(prefix) :]) + count}"

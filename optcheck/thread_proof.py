@@ -12,7 +12,7 @@ from optcheck.frame import SAMPLES, read_symbol
 from optcheck.instruction_form import find_form_difference
 from optcheck.reference import DueAccess, DueFence, LoopBack, NotDefined, ReferenceRun
 from optcheck.sass import WORD
-from optcheck.specification import ExpectedAccess
+from optcheck.specification import DependencyKind, ExpectedAccess
 from optcheck.term import Term
 
 
@@ -29,6 +29,7 @@ class ThreadProof:
         self.done = True
         self.code: ExpectedThread | None = None
         self.run: ReferenceRun | None = None
+        self.read: dict[int, tuple[Term, ...]] = {}  # what accesses read, by position
 
     def _decide(self, words: Words, from_loads: bool) -> bool:
         """Whether a condition of the thread holds on this path: what the path decided so far must say so."""
@@ -99,9 +100,13 @@ class ThreadProof:
         if different:
             raise Disproved(Finding.CHANGED, different, lines, ptx)
         self._compare_data(step, due, expected)
+        self._check_dependencies(step, due)
         self.last_access = due.position
         self.code.places[due.position] = step.index
-        return self._give_result(due, expected) if isinstance(due.instruction, (Load, Atomic)) else ()
+        if not isinstance(due.instruction, (Load, Atomic)):
+            return ()
+        self.read = {**self.read, due.position: self._give_result(due, expected)}
+        return self.read[due.position]
 
     def _compare_data(self, step: SassAccess, due: DueAccess, expected: ExpectedAccess) -> None:
         bits = expected.access.type.bits
@@ -114,6 +119,32 @@ class ThreadProof:
             if not self.same([word & mask for word in stored], [word & mask for word in words]):
                 why = f"access {due.position} has another value"
                 raise Disproved(Finding.CHANGED, why, (step.index,), (due.index,))
+
+    def _check_dependencies(self, step: SassAccess, due: DueAccess) -> None:
+        """Address and data must be computed from what they depend on, unless the path leaves them only one value."""
+        assert self.code is not None
+        for dependency in self.code.specification.dependencies:
+            if dependency.target != due.position or dependency.source not in self.read:
+                continue
+            terms: tuple[Term, ...]
+            match dependency.kind:
+                case DependencyKind.ADDRESS:
+                    terms, values = step.address, [due.address]
+                case DependencyKind.DATA:
+                    terms, values = tuple(one for words in step.data for one in words), list(due.data)
+                case DependencyKind.CONTROL:
+                    continue
+            needed = frozenset(self.read[dependency.source])
+            if any(needed & term.symbols for term in terms) or all(self._is_settled(words) for words in values):
+                continue
+            between = f"from access {dependency.source} to access {dependency.target}"
+            why = f"the {dependency.kind} dependency {between} is gone"
+            first = self.code.specification.accesses[dependency.source].index
+            raise Disproved(Finding.DEPENDENCY_BROKEN, why, (step.index,), (first, due.index))
+
+    def _is_settled(self, words: Words) -> bool:
+        """Whether a value that could be another is known on this path."""
+        return len({words[place] for place in self.mask}) == 1 < len(set(words))
 
     def _give_result(self, due: DueAccess, expected: ExpectedAccess) -> tuple[Term, ...]:
         assert self.run is not None
