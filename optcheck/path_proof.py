@@ -252,6 +252,7 @@ class PathProof(ThreadProof):
     # The end of the path.
 
     def end(self, path: PathEnd) -> None:
+        """The path ends; raises `Disproved`."""
         if self.waits and path.back_to in (None, self.loop):
             raise Disproved(Finding.CHANGED, "threads that should vote again do something else", (path.index,))
         if self.entered is False:
@@ -261,14 +262,6 @@ class PathProof(ThreadProof):
             return
         if path.back_to is not None and path.back_to != self.loop and self._ends_in_loop(path):
             return
-        if self.entered is None:
-            raise Disproved(Finding.UNVERIFIABLE, "the loop over the instances is not found", (path.index,))
-        if not self.done_with_accesses():
-            if isinstance(self.due, LoopBack):
-                raise Disproved(Finding.CHANGED, "a loop of the test is not a loop", (path.index,))
-            raise Disproved(Finding.REMOVED, "the path ends before all accesses", (path.index,), (self._index(),))
-        if self.fences:
-            raise Disproved(Finding.FENCE_CHANGED, "a fence is added", tuple(one.index for one in self.fences))
         self._check_complete(path)
         if self.code is not None:
             self.code.finished = True
@@ -276,7 +269,10 @@ class PathProof(ThreadProof):
             if self.again is not False:
                 raise Disproved(Finding.CHANGED, "the loop over the instances ends early", (path.index,))
             self._check_return(path)
-            return
+        else:
+            self._check_next_round(path)
+
+    def _check_next_round(self, path: PathEnd) -> None:
         if path.back_to != self.loop or self.again is not True:
             raise Disproved(Finding.CHANGED, "the loop over the instances goes on too long", (path.index,))
         following = {INSTANCE: self.samples.next, SLOT: self.samples.next_slot}
@@ -285,6 +281,15 @@ class PathProof(ThreadProof):
                 raise NotCarried(Finding.CHANGED, "the next round is another instance", (path.index,), name=name)
 
     def _check_complete(self, path: PathEnd) -> None:
+        """The thread made all its accesses, and stored its results and, if asked to, its specification."""
+        if self.entered is None:
+            raise Disproved(Finding.UNVERIFIABLE, "the loop over the instances is not found", (path.index,))
+        if not self.done_with_accesses():
+            if isinstance(self.due, LoopBack):
+                raise Disproved(Finding.CHANGED, "a loop of the test is not a loop", (path.index,))
+            raise Disproved(Finding.REMOVED, "the path ends before all accesses", (path.index,), (self._index(),))
+        if self.fences:
+            raise Disproved(Finding.FENCE_CHANGED, "a fence is added", tuple(one.index for one in self.fences))
         accesses = () if self.code is None else self.code.specification.accesses
         if accesses and self.specified is None:
             raise Disproved(Finding.UNVERIFIABLE, "the specification is not found", (path.index,))
