@@ -40,6 +40,17 @@ def print_json_line(record: Record) -> str:
     return json.dumps(line, ensure_ascii=False) + "\n"
 
 
+def looks_like_records(text: str) -> bool:
+    """Whether JSON lines can be records: those of an index (of a family, of a build) have other names and no counts."""
+    if '"iterations"' in text:
+        return True
+    try:
+        found = json.loads(text.lstrip().partition("\n")[0])
+    except (ValueError, RecursionError):
+        return True  # damaged: every line is reported
+    return not isinstance(found, dict) or found.keys() <= KNOWN.keys()
+
+
 def read_json_lines(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
     """The records of a file, and the problems of lines that are not records."""
     rows: list[dict[str, Any]] = []

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from gpudiy.errors import UsageError
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.counts_csv import looks_like_counts, read_counts
-from gpudiy.logs.json_lines import read_json_lines
+from gpudiy.logs.json_lines import looks_like_records, read_json_lines
 from gpudiy.logs.log import Log, LogError, LogProblem
 from gpudiy.logs.parquet import read_parquet
 from gpudiy.logs.sources import STANDARD_INPUT, find_logs, is_parquet, load_text
@@ -42,6 +43,8 @@ def read_each(
     A file that was named must be a log. One that was only found, in a directory or by a pattern, need not be: it gives
     None and is added to the problems.
     """
+    if not isinstance(paths, (Path, Iterable)):
+        raise UsageError(f"expected paths of logs, not {type(paths).__name__}")
     given: Sequence[str | Path] = [paths] if isinstance(paths, (str, Path)) else list(paths)
     named = {str(path) for path in given}
     for file in list(find_logs(given)):
@@ -74,6 +77,8 @@ def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[L
 
 def _read(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
     if text.lstrip()[0] == "{":
+        if not looks_like_records(text):
+            raise LogError("this is not a log: its lines are not records", path=path)
         return read_json_lines(text, path)
     header = next(csv.reader(io.StringIO(text[:65536])), [])
     if looks_like_counts(header):

@@ -95,6 +95,8 @@ def test_errors_are_of_one_family(call: Callable[[], object]) -> None:
 def test_mistakes_about_logs_are_named(two_logs: list[str]) -> None:
     with pytest.raises(gpudiy.InputError, match="this is a test, not a log"):
         gpudiy.read_log(MP)
+    with pytest.raises(gpudiy.UsageError, match="expected paths of logs, not Test"):
+        gpudiy.read_log(gpudiy.read(MP))  # type: ignore[arg-type]
     for wrong in (None, 3, gpudiy.read(MP)):
         with pytest.raises(gpudiy.UsageError, match="expected paths of logs, records, or a DataFrame of records, not"):
             gpudiy.compare(wrong)  # type: ignore[arg-type]

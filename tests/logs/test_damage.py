@@ -298,3 +298,13 @@ def test_histograms_may_be_missing() -> None:
     assert not problems
     assert columns.record(0) == Record("SB", positive=1, negative=2, iterations=3)
     assert OutcomeCount("x", 1) not in columns.record(0).histogram
+
+
+def test_an_index_is_no_log(tmp_path: Path) -> None:
+    index = tmp_path / "index.jsonl"
+    index.write_text('{"test": "SB", "arch": "sm_90", "file": "a.cubin"}\n')
+    with pytest.raises(LogError, match="this is not a log: its lines are not records"):
+        load_log(str(index))
+    (tmp_path / "log.jsonl").write_text('{"test": "SB", "iterations": 5, "positive": 1, "negative": 4}\n')
+    log = load_log(str(tmp_path))
+    assert len(log.columns) == 1 and [problem.path for problem in log.problems] == [str(index)]
