@@ -33,13 +33,7 @@ class MemoryMap:
 
     def location_of(self, name: str) -> str:
         """The variable that represents the location of `name`: itself, or the end of its chain of aliases."""
-        targets = {variable.name: variable.aliases for variable in self.variables}
-        for _ in targets:
-            target = targets.get(name)
-            if target is None:
-                return name
-            name = target
-        return name
+        return _follow_aliases({variable.name: variable.aliases for variable in self.variables}, name)
 
     def virtual_of(self, name: str) -> str:
         """The variable that represents the virtual address of `name`.
@@ -47,13 +41,7 @@ class MemoryMap:
         An alias for another proxy is the same address seen on another path; one for the generic proxy is another
         address of the same location.
         """
-        targets = {v.name: v.aliases for v in self.variables if v.proxy is not Proxy.GENERIC}
-        for _ in targets:
-            target = targets.get(name)
-            if target is None:
-                return name
-            name = target
-        return name
+        return _follow_aliases({v.name: v.aliases for v in self.variables if v.proxy is not Proxy.GENERIC}, name)
 
     def locations(self) -> dict[str, str]:
         """`location_of` every variable, in one go."""
@@ -73,3 +61,13 @@ class MemoryMap:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(variable.name for variable in self.variables)
+
+
+def _follow_aliases(targets: dict[str, str | None], name: str) -> str:
+    """The end of the chain of aliases that starts at a variable."""
+    for _ in targets:
+        target = targets.get(name)
+        if target is None:
+            return name
+        name = target
+    return name

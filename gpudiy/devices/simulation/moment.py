@@ -85,6 +85,17 @@ class Timetable:
         return found
 
 
+def order_accesses_and_barriers(program: SimulatedProgram) -> Timetable:
+    """The moments of all accesses and barriers, and the order that barriers keep."""
+    table = Timetable(program)
+    for event in accesses(program.events):
+        issue = table.add(MomentStage.ISSUE, event)
+        if event.kind is SimulatedEventKind.WRITE:
+            table.order(issue, table.add(MomentStage.ARRIVE, event))
+    order_barriers(table)
+    return table
+
+
 def accesses(events: Iterable[SimulatedEvent]) -> list[SimulatedEvent]:
     """The events that access memory."""
     return [event for event in events if event.accesses]

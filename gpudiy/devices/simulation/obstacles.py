@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.event import SimulatedEventKind
 from gpudiy.devices.simulation.moment import (
-    MomentStage,
     NeverEnds,
-    Timetable,
-    accesses,
     barriers_met_by,
-    order_barriers,
+    order_accesses_and_barriers,
 )
 from gpudiy.devices.simulation.profile import MemoryFamily, Profile
 from gpudiy.devices.simulation.program import SimulatedProgram
@@ -108,12 +104,7 @@ def _endless_waits(program: SimulatedProgram) -> Iterator[str]:
 
 
 def _waiting(program: SimulatedProgram) -> Iterator[str]:
-    table = Timetable(program)
-    for event in accesses(program.events):
-        issue = table.add(MomentStage.ISSUE, event)
-        if event.kind is SimulatedEventKind.WRITE:
-            table.order(issue, table.add(MomentStage.ARRIVE, event))
-    order_barriers(table)
+    table = order_accesses_and_barriers(program)
     for barrier in program.events:
         if barrier.waits and isinstance(barrier.instruction, isa.Barrier):
             count = barrier.instruction.count

@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpudiy.devices.simulation.event import SimulatedEvent, SimulatedEventKind
-from gpudiy.devices.simulation.moment import MomentStage, Timetable, accesses, barriers_met_by, order_barriers
+from gpudiy.devices.simulation.event import SimulatedEvent
+from gpudiy.devices.simulation.moment import (
+    Timetable,
+    accesses,
+    barriers_met_by,
+    order_accesses_and_barriers,
+)
 from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.litmus.access import Scope
 from gpudiy.litmus.instruction import Fence
@@ -21,12 +26,7 @@ LEVELS = {Scope.CTA: 1, Scope.GPU: 4}  # the index in a placement; all threads a
 
 def single_memory(program: SimulatedProgram, reads_in_order: bool) -> Timetable:
     """The moments of a program and the order that these chips keep."""
-    table = Timetable(program)
-    for event in accesses(program.events):
-        issue = table.add(MomentStage.ISSUE, event)
-        if event.kind is SimulatedEventKind.WRITE:
-            table.order(issue, table.add(MomentStage.ARRIVE, event))
-    order_barriers(table)
+    table = order_accesses_and_barriers(program)
     order_dependencies(table)
     order_locations(table, reads_in_order)
     order_fences(table)
