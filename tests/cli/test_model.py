@@ -355,7 +355,7 @@ def test_progress(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(arguments) == 1 and "may hang" in picture.read_text()
     assert main(["model", wait, "--progress", "fair", "--witness", str(tmp_path / "none.svg")]) == 0
     capsys.readouterr()
-    assert main(["model", str(PROGRESS / "counted-loop.litmus"), "--progress", "fair"]) == 2
+    assert main(["model", str(PROGRESS / "counted-loop-two-locations.litmus"), "--progress", "fair"]) == 2
     assert "only sc can say" in capsys.readouterr().err
     broken = tmp_path / "broken.litmus"
     broken.write_text("GPU_PTX broken\n")

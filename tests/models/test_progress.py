@@ -17,10 +17,11 @@ from gpudiy.litmus.test import Test
 from gpudiy.models.library import load_model
 from gpudiy.models.progress.guarantee import EndlessRun, ProgressGuarantee, groups_of, permits
 from gpudiy.models.progress.lockstep import meeting_points
+from gpudiy.models.progress.one_location import behaves_as_sc
 from gpudiy.models.progress.report import picture_of_hang, progress_text
 from gpudiy.models.progress.stuck import StuckSearch
 from gpudiy.models.progress.verdict import ProgressAnswer, decide_progress
-from gpudiy.models.verdict import Answer, decide
+from gpudiy.models.verdict import Answer, decide, outcomes
 
 FOLDER = Path(__file__).parent.parent / "data" / "progress"
 EXPECT = re.compile(r"\(\* progress(?: (\S+))?: (.*) \*\)")
@@ -254,3 +255,64 @@ def test_liveness_of_dat3m(corpus: Path, name: str, answer: str, model: str) -> 
     """The rows about these files in Dat3M's own PTXv6_0-Liveness-expected.csv and PTXv7_5-Liveness-expected.csv."""
     test = read_test((corpus / "dat3m-ptx" / "Manual" / f"XF-Barrier-{name}.litmus").read_text())
     assert decide_progress(test, model, "fair").answer == answer
+
+
+@st.composite
+def one_location_tests(draw: st.DrawFn) -> Test:
+    """Accesses of one location, of all orders and scopes, in one CTA or two."""
+    scope = st.sampled_from(["cta", "gpu", "gpu", "sys"])
+    access = st.one_of(
+        st.builds("ld.relaxed.{}.s32 r0,[x]".format, scope),
+        st.builds("ld.acquire.{}.s32 r1,[x]".format, scope),
+        st.builds("st.release.{}.s32 [x],{}".format, scope, st.integers(1, 2)),
+        st.builds("st.relaxed.{}.s32 [x],{}".format, scope, st.integers(1, 2)),
+        st.builds("atom.relaxed.{}.add.s32 r1,[x],1".format, scope),
+        st.builds("atom.acq_rel.{}.cas.b32 r0,[x],{},2".format, scope, st.integers(0, 1)),
+        st.builds("atom.relaxed.{}.exch.b32 r1,[x],1".format, scope),
+        st.sampled_from(["ld.volatile.s32 r1,[x]", "st.volatile.s32 [x],1", "fence.sc.gpu", "ld.s32 r0,[x]"]),
+    )
+    columns = draw(st.lists(st.lists(access, min_size=1, max_size=3), min_size=2, max_size=3))
+    lines = ["GPU_PTX one", *(f"{n}:.reg .s32 r{index};" for n in range(len(columns)) for index in range(2))]
+    lines.append(" : ".join(f"P{number}" for number in range(len(columns))))
+    lines += [" : ".join(c[row] if row < len(c) else "" for c in columns) for row in range(max(map(len, columns)))]
+    warps = [f"(warp P{number})" for number in range(len(columns))]
+    ctas = [" ".join(warps)] if draw(st.booleans()) else [warps[0], " ".join(warps[1:])]
+    lines += [f"(device (kernel {' '.join(f'(cta {cta})' for cta in ctas)}))", "x: global"]
+    asked = [f"{number}:r{index}=0" for number in range(len(columns)) for index in range(2)]
+    return read_test("\n".join([*lines, " /\\ ".join([*asked, "x=0"])]) + "\n")
+
+
+@given(one_location_tests())
+@settings(max_examples=150, deadline=None)
+def test_models_are_sc_where_they_are_said_to_be(test: Test) -> None:
+    for name in ("tso", "ptx-6.0", "ptx-7.5"):
+        if behaves_as_sc(test, load_model(name)):
+            assert set(outcomes(test, load_model(name))) == set(outcomes(test, load_model("sc"))), name
+    assert not behaves_as_sc(test, load_model("ptx-asplos15"))
+
+
+EXCHANGES = """GPU_PTX exchanges
+(* As 42_simple of Sorensen et al.: it ends under obe, and hangs under hsa. *)
+0:.reg .s32 r0;
+0:.reg .pred p0;
+1:.reg .s32 r0;
+1:.reg .pred p0;
+P0                        : P1
+L:                        : L:
+ld.relaxed.gpu.s32 r0,[x] : atom.relaxed.gpu.exch.b32 r0,[x],1
+setp.eq.s32 p0,r0,1       : setp.eq.s32 p0,r0,0
+@p0 bra L                 : @p0 bra L
+                          : st.relaxed.gpu.s32 [x],0
+(device (kernel (cta P0) (cta P1)))
+x: global
+x=0
+"""
+
+
+def test_loops_that_write_one_location_are_decided() -> None:
+    test = read_test(EXCHANGES)
+    for model in ("sc", "tso", "ptx-6.0", "ptx-7.5"):
+        found = {str(each): str(decide_progress(test, model, each).answer) for each in THREADS}
+        assert found == {"fair": "terminates", "hsa": "may hang", "obe": "terminates", "lobe": "terminates"}, model
+    narrow = read_test(EXCHANGES.replace("exch", "cta.exch").replace("relaxed.gpu.cta", "relaxed.cta"))
+    assert decide_progress(narrow, "ptx-6.0", "fair").answer is ProgressAnswer.NOT_SUPPORTED

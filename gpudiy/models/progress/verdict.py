@@ -19,6 +19,7 @@ from gpudiy.models.progress.guarantee import EndlessRun, ProgressGuarantee, grou
 from gpudiy.models.progress.hang import MOST_STATES, Hang, StateGraph, TooManyStates
 from gpudiy.models.progress.lockstep import WarpMachine
 from gpudiy.models.progress.machine import ThreadMachine
+from gpudiy.models.progress.one_location import behaves_as_sc
 from gpudiy.models.progress.stuck import StuckSearch
 from gpudiy.models.verdict import BOUNDED, NOT_SUPPORTED, OUT_OF_TIME, Answer, AnswerWord, Undecided, decide
 
@@ -109,6 +110,8 @@ class _ProgressQuestion:
         if self.model.name == "sc" and is_of_library(self.model):
             return self._answer_by_machine()
         self._check_supported()
+        if behaves_as_sc(self.test, self.model):
+            return self._answer_by_machine()
         if all(
             guard_of(each) is None and not isinstance(each, Branch) for thread in self.test.threads for each in thread
         ):
