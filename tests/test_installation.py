@@ -13,6 +13,8 @@ from conftest import ROOT
 
 from gpudiy.shipped import find_shipped
 
+FIGURE = ROOT / "docs" / "examples" / "sass" / "figure-2.7.sass"
+
 
 def run(*command: object, **options: object) -> str:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -25,6 +27,10 @@ def test_shipped_files_of_a_checkout() -> None:
     assert (find_shipped("harness_templates") / "README.md").exists()
     with pytest.raises(FileNotFoundError, match="install it again"):
         find_shipped("nothing")
+
+
+def test_optcheck_runs_in_a_checkout(tmp_path: Path) -> None:
+    assert "!!SUCCESS!!" in run(ROOT / "scripts" / "optcheck.py", "--text", FIGURE, cwd=tmp_path)
 
 
 @pytest.mark.heavy
@@ -49,6 +55,10 @@ def test_install_into_a_clean_environment(tmp_path: Path) -> None:
     assert run(binaries / "gpudiy", "convert", figure, cwd=tmp_path) == figure.read_text() + "\n"
     assert "allowed" in run(binaries / "gpudiy", "model", figure, "--models", "tso", cwd=tmp_path)
     assert run(binaries / "gpu-diy", "-gpu-safe", "Po-d-Wgl2-Rgl2 Fr-c-gl2l2", cwd=tmp_path / "clean")
+    for name in ("optcheck", "optcheck.py", "gpudiy optcheck"):
+        assert run(*str(binaries / name).split(), "--text", FIGURE, cwd=tmp_path)
+    for name in ("log2log.py", "log2tbl.py"):
+        assert run(binaries / name, "--help", cwd=tmp_path)
     code = "from gpudiy.shipped import find_shipped; print(find_shipped('logs') / 'thesis.jsonl')"
     found = run(binaries / "python", "-c", code, cwd=tmp_path).strip()
     assert "shipped_files" in found and Path(found).exists()
