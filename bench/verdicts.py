@@ -1,6 +1,6 @@
 """What the compiler does to families of tests: a table of findings by family and architecture.
 
-    python bench/verdicts.py [--arch sm_75,…] [--families coherence,…] [--sample 1000] [--list]
+    python bench/verdicts.py [--arch sm_75,…] [--families coherence,…] [--sample 1000] [--optimise 1] [--list]
 
 Every test is built as `gpudiy build` builds it. Of a family with more than SAMPLE tests a random sample is built,
 always the same one; `--sample 0` builds all. `not on it` counts the tests that the compiler rejects because the
@@ -21,6 +21,7 @@ from pathlib import Path
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
 from gpudiy.harness.build import BuildFailure, build_tests
+from gpudiy.harness.build_options import BuildOptions
 from gpudiy.litmus.test import Test
 
 NAMES = ("classic", "rmw", "dependencies", "coherence", "thesis", "modern", "scoped")
@@ -36,10 +37,11 @@ def main() -> int:
     parser.add_argument("--arch", type=lambda text: text.split(","), default=ARCHITECTURES)
     parser.add_argument("--families", type=lambda text: text.split(","), default=NAMES)
     parser.add_argument("--sample", type=int, default=SAMPLE)
+    parser.add_argument("--optimise", type=int, default=1)
     parser.add_argument("--list", action="store_true")
     arguments = parser.parse_args()
     tests = {name: draw_tests(name, arguments.sample) for name in arguments.families}
-    findings = {architecture: find(tests, architecture) for architecture in arguments.arch}
+    findings = {architecture: find(tests, architecture, arguments.optimise) for architecture in arguments.arch}
     print(f"| family | {' | '.join(findings)} |")
     print("|---|" + "---|" * len(findings))
     total: Counter[str] = Counter()
@@ -60,12 +62,12 @@ def draw_tests(family: str, sample: int) -> list[Test]:
     return list(dict.fromkeys(blueprint.test() for blueprint in blueprints))
 
 
-def find(tests: dict[str, list[Test]], architecture: str) -> dict[Test, str]:
+def find(tests: dict[str, list[Test]], architecture: str, level: int) -> dict[Test, str]:
     """The finding on every test."""
     together = list(dict.fromkeys(test for chosen in tests.values() for test in chosen))
     findings, started = {}, time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        for test, built in build_tests(together, architecture, Path(folder)):
+        for test, built in build_tests(together, architecture, Path(folder), options=BuildOptions(level)):
             if isinstance(built, BuildFailure):
                 findings[test] = REJECTED if "requires .target" in built.message else NONE
             else:

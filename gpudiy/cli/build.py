@@ -5,18 +5,22 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from gpudiy.aligned_text import align_columns
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import progress, say
 from gpudiy.cli.run import load_with_places
 from gpudiy.errors import UsageError, format_count
 from gpudiy.files import expect_writable, write_whole
+from gpudiy.harness.build_options import DEFAULT_OPTIONS, LEVELS, BuildOptions
 
 if TYPE_CHECKING:
     from gpudiy.harness.build import BuildFailure, BuildResult
+    from gpudiy.harness.built import BuiltTest
     from gpudiy.litmus.draft import SourcedTest
     from gpudiy.litmus.test import Test
 
@@ -52,6 +56,15 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="the language of the harness (default: cuda)",
     )
     parser.add_argument("-j", "--jobs", metavar="N", type=positive, default=2, help="worker processes (default: 2)")
+    parser.add_argument(
+        "--optimise",
+        metavar="N",
+        type=int,
+        choices=LEVELS,
+        default=DEFAULT_OPTIONS.optimise,
+        help="level of the assembler for the code of the tests: 0, 1 or 3 (default: 1)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the index too: one line per test and architecture")
     parser.add_argument("--keep-optimised", action="store_true", help="also keep tests that optcheck found changed")
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="print no progress and no summary")
@@ -97,13 +110,13 @@ def _find_usage_error(arguments: Namespace, emit: str) -> str | None:
 def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
     from gpudiy.harness.build import BuildFailure
     from gpudiy.harness.build_folder import build_folder
-    from gpudiy.harness.built import BuiltTest
+    from gpudiy.harness.built import BuiltTest, print_built
 
     codes = [FINE]
 
     def watch(architecture: str, results: Iterator[BuildResult]) -> Iterator[BuildResult]:
         if arguments.verbose:
-            _print_tools(architecture)
+            _print_tools(architecture, options)
         for test, built in progress(results, f"tests for {architecture}", arguments.quiet):
             if isinstance(built, BuildFailure):
                 codes.append(_print_failure(tests[test], built))
@@ -112,24 +125,43 @@ def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
             yield test, built
 
     folder = Path(arguments.output)
-    entries = build_folder(tests, arguments.arch, folder, arguments.jobs, arguments.keep_optimised, watch)
+    options = BuildOptions(arguments.optimise)
+    entries = build_folder(tests, arguments.arch, folder, arguments.jobs, arguments.keep_optimised, options, watch)
     built_tests = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
     refused = [built for built in built_tests if built.file is None]
     for built in refused:
-        say(f"{built.test}: not built for {built.arch}: {built.reason}")
-    if not arguments.quiet:
-        kept = len(built_tests) - len(refused)
-        print(f"{kept:,} of {format_count(len(built_tests), 'test')} in {folder}")
+        _print_refusal(built)
+    if arguments.json:
+        sys.stdout.write(print_built(built_tests))
+    elif not arguments.quiet:
+        print(_summarise(len(built_tests) - len(refused), len(entries), len(arguments.arch), folder))
     return max(*codes, REFUSED if refused else FINE)
 
 
-def _print_tools(architecture: str) -> None:
+def _summarise(built: int, asked: int, architectures: int, folder: Path) -> str:
+    """How many binaries there are: every test for every architecture, also those that could not be built."""
+    if architectures == 1:
+        return f"{built:,} of {format_count(asked, 'test')} in {folder}"
+    tests = format_count(asked // architectures, "test")
+    return f"{built:,} of {asked:,} in {folder}: {tests} for {architectures} architectures"
+
+
+def _print_refusal(built: BuiltTest) -> None:
+    """Why a test was refused; below, what the test has beside what the binary has."""
+    why = built.optcheck_text.partition("\n")[0]
+    say(f"{built.test}: not built for {built.arch}: {built.reason}{f': {why}' if why else ''}")
+    if built.ptx or built.sass:
+        rows = list(zip_longest(("PTX", *built.ptx), ("SASS", *built.sass), fillvalue=""))
+        say(align_columns(rows, indent="    "))
+
+
+def _print_tools(architecture: str, options: BuildOptions) -> None:
     from gpudiy.harness.build import toolchain_folder
     from gpudiy.harness.build_folder import writable_cache
     from gpudiy.harness.module import assembler_for
 
-    kept_in = toolchain_folder(writable_cache(), architecture)
-    say(f"{architecture}: {assembler_for(architecture).version}; cache {kept_in}")
+    kept_in = toolchain_folder(writable_cache(), architecture, options)
+    say(f"{architecture}: {assembler_for(architecture, options).version}; cache {kept_in}")
 
 
 def _print_failure(source: SourcedTest, failure: BuildFailure) -> int:

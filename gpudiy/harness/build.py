@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpudiy.errors import GpudiyError
+from gpudiy.harness.build_options import DEFAULT_OPTIONS, BuildOptions
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.cache import BuildCache
-from gpudiy.harness.checking import check_cubin, checker_version
-from gpudiy.harness.module import PtxTest, Rejected, RejectedTests, assembler_for
+from gpudiy.harness.checking import check_cubin, checker_version, join_explanations
+from gpudiy.harness.module import Assembler, PtxTest, Rejected, RejectedTests, assembler_for
 from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import NotRunnable, function_name
 from gpudiy.harness.templates import templates_hash
@@ -25,7 +26,7 @@ from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 from gpudiy.processes import follow_parent
-from optcheck.finding import Finding
+from optcheck.finding import Check, Finding
 
 BATCH = int(os.environ.get("GPUDIY_BATCH", "1000"))  # tests per module: in a larger module more tests share code
 
@@ -56,18 +57,20 @@ class _Source(NamedTuple):
     test: Test
 
 
-def toolchain_folder(folder: Path, architecture: str) -> Path:
+def toolchain_folder(folder: Path, architecture: str, options: BuildOptions = DEFAULT_OPTIONS) -> Path:
     """The folder of the cache for this version of tools and templates; raises `MissingTool`."""
-    version = f"{assembler_for(architecture).version} {checker_version()} {templates_hash()}"
+    version = f"{assembler_for(architecture, options).version} {checker_version()} {templates_hash()}"
     return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
 
 
-def build_tests(tests: Iterable[Test], architecture: str, folder: Path, jobs: int = 2) -> Iterator[BuildResult]:
+def build_tests(
+    tests: Iterable[Test], architecture: str, folder: Path, jobs: int = 2, options: BuildOptions = DEFAULT_OPTIONS
+) -> Iterator[BuildResult]:
     """Build the tests for an architecture; results come when they are ready, those from the cache first.
 
     Equal tests are built once and give one result.
     """
-    store = toolchain_folder(folder, architecture)
+    store = toolchain_folder(folder, architecture, options)
     known = BuildCache(store)
     missing = []
     for litmus, test in {print_test(test): test for test in tests}.items():
@@ -80,14 +83,17 @@ def build_tests(tests: Iterable[Test], architecture: str, folder: Path, jobs: in
     batches = [missing[at : at + size] for at in range(0, len(missing), size)]
     if len(batches) <= 1 or jobs == 1:
         for batch in batches:
-            yield from build_batch(batch, architecture, store)
+            yield from build_batch(batch, architecture, store, options)
         return
-    yield from _build_in_processes(batches, architecture, store, jobs)
+    yield from _build_in_processes(batches, architecture, store, jobs, options)
 
 
-def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> list[BuildResult]:
+def build_batch(
+    batch: Sequence[_Source], architecture: str, store: Path, options: BuildOptions = DEFAULT_OPTIONS
+) -> list[BuildResult]:
     """Build one module of these tests and keep it in the cache."""
-    assembler_for(architecture).folder = store
+    assembler = assembler_for(architecture, options)
+    assembler.folder = store
     built: list[BuiltTest] = []
     meant: dict[str, _Meant] = {}
     for source in batch:
@@ -98,11 +104,11 @@ def build_batch(batch: Sequence[_Source], architecture: str, store: Path) -> lis
         try:
             meant[name] = _Meant(PtxTest.of(source.test, architecture), [source])
         except NotRunnable as problem:
-            built.append(_make_built_test(source, architecture, reason=str(problem)))
+            built.append(_make_built_test(source, assembler, reason=str(problem)))
     results: list[BuildResult] = []
-    cubin = _compile_tests(meant, architecture, results)
+    cubin = _compile_tests(meant, assembler, results)
     if cubin:
-        built += _check_tests(cubin, meant, architecture)
+        built += _check_tests(cubin, meant, assembler)
     kept = {one.litmus: one for one in _open_cache(store).store(cubin, built)} if built else {}
     results += ((source.test, kept[source.litmus]) for source in batch if source.litmus in kept)
     return results
@@ -118,57 +124,58 @@ class _Meant:
 
 def _make_built_test(
     source: _Source,
-    architecture: str,
+    assembler: Assembler,
     *,
     number: int = 0,
     function: str = "",
     constants: tuple[int, ...] = (),
-    optcheck: str = "",
-    optcheck_text: str = "",
+    check: Check | None = None,
     reason: str = "",
     stress: str = "",
 ) -> BuiltTest:
     return BuiltTest(
         test=source.test.name,
         hash=content_hash(source.test),
-        arch=architecture,
+        arch=assembler.architecture,
         number=number,
         function=function,
         constants=constants,
-        optcheck=optcheck,
-        optcheck_text=optcheck_text,
+        optcheck="" if check is None else str(check.finding),
+        optcheck_text="" if check is None else join_explanations(check.deviations),
+        ptx=() if check is None else tuple(line for found in check.deviations for line in found.ptx),
+        sass=() if check is None else tuple(line for found in check.deviations for line in found.sass),
         reason=reason,
         stress=stress,
         litmus=source.litmus,
-        toolkit=assembler_for(architecture).version,
+        toolkit=assembler.version,
+        optimise=assembler.level,
         harness=templates_hash(),
     )
 
 
-def _check_tests(cubin: bytes, meant: dict[str, _Meant], architecture: str) -> Iterator[BuiltTest]:
+def _check_tests(cubin: bytes, meant: dict[str, _Meant], assembler: Assembler) -> Iterator[BuiltTest]:
     """The tests of a cubin with their findings; a test that optcheck does not find unchanged gets a reason."""
-    found = check_cubin(cubin, [one.code for one in meant.values()], architecture)
-    for number, (one, (finding, text)) in enumerate(zip(meant.values(), found.findings, strict=True)):
+    found = check_cubin(cubin, [one.code for one in meant.values()], assembler.architecture)
+    for number, (one, check) in enumerate(zip(meant.values(), found.checks, strict=True)):
         stressed = f"stress: {found.stress}" if found.stress else ""
         for source in one.sources:
             yield _make_built_test(
                 source,
-                architecture,
+                assembler,
                 number=number,
                 function=one.code.function,
                 constants=one.code.constants,
-                optcheck=finding,
-                optcheck_text=text,
-                reason=stressed if finding == Finding.UNCHANGED else f"optcheck: {finding}",
+                check=check,
+                reason=stressed if check.finding is Finding.UNCHANGED else f"optcheck: {check.finding}",
                 stress=found.stress,
             )
 
 
-def _compile_tests(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> bytes:
+def _compile_tests(meant: dict[str, _Meant], assembler: Assembler, results: list[BuildResult]) -> bytes:
     """The cubin of the tests. Those that the compiler rejects are removed from `meant` and added to `results`."""
     while meant:
         try:
-            return assembler_for(architecture).compile([one.code for one in meant.values()])
+            return assembler.compile([one.code for one in meant.values()])
         except RejectedTests as error:
             for meaning, one in list(meant.items()):
                 rejected = error.rejected.get(one.code.function)
@@ -179,16 +186,16 @@ def _compile_tests(meant: dict[str, _Meant], architecture: str, results: list[Bu
             if len(meant) == 1:
                 results += _make_failures(meant.popitem()[1], error.log)
             else:
-                _remove_culprits(meant, architecture, results)
+                _remove_culprits(meant, assembler, results)
     return b""
 
 
-def _remove_culprits(meant: dict[str, _Meant], architecture: str, results: list[BuildResult]) -> None:
+def _remove_culprits(meant: dict[str, _Meant], assembler: Assembler, results: list[BuildResult]) -> None:
     """Remove every test that does not compile alone; if all of them do, remove all, since together they do not."""
     before = len(meant)
     for meaning, one in list(meant.items()):
         alone = {meaning: one}
-        _compile_tests(alone, architecture, results)
+        _compile_tests(alone, assembler, results)
         if not alone:
             del meant[meaning]
     if len(meant) == before:
@@ -208,14 +215,14 @@ def _make_rejection(test: Test, rejected: Rejected) -> BuildFailure:
 
 
 def _build_in_processes(
-    batches: Iterable[Sequence[_Source]], architecture: str, store: Path, jobs: int
+    batches: Iterable[Sequence[_Source]], architecture: str, store: Path, jobs: int, options: BuildOptions
 ) -> Iterator[BuildResult]:
     """Build batches in worker processes. Only this process handles interrupts; finished batches are in the cache."""
     context = get_context("forkserver")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=follow_parent)
     try:
         running: dict[Future[list[BuildResult]], Sequence[_Source]] = {
-            pool.submit(build_batch, batch, architecture, store): batch for batch in batches
+            pool.submit(build_batch, batch, architecture, store, options): batch for batch in batches
         }
         while running:
             done, _ = wait(running, return_when=FIRST_COMPLETED)

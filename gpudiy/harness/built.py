@@ -33,10 +33,13 @@ class BuiltTest:
     constants: tuple[int, ...] = ()
     optcheck: str = ""
     optcheck_text: str = ""
+    ptx: tuple[str, ...] = ()  # the instructions of the test that optcheck speaks of
+    sass: tuple[str, ...] = ()  # and what is in the binary instead
     reason: str = ""
     stress: str = ""  # what is wrong with the stress of the harness; empty if nothing is
     litmus: str = ""  # the test itself
     toolkit: str = ""  # what it was built with
+    optimise: int = 1  # the level of the assembler
     harness: str = ""  # the version of the templates: a host of another version cannot launch it
 
     @property
@@ -59,7 +62,7 @@ def print_built(tests: Iterable[BuiltTest]) -> str:
 def read_built(line: str) -> BuiltTest:
     """The test of a line; raises ValueError, TypeError or KeyError for a line that `print_built` does not print."""
     fields = json.loads(line)
-    return BuiltTest(**{**fields, "constants": tuple(fields["constants"])})
+    return BuiltTest(**{**fields, **{name: tuple(fields[name]) for name in ("constants", "ptx", "sass")}})
 
 
 def write_built_folder(folder: Path, tests: Sequence[BuiltTest], cubins: Mapping[str, Path]) -> None:

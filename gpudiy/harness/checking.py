@@ -31,9 +31,9 @@ STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 
 @dataclass(frozen=True, slots=True)
 class CubinCheck:
-    """The finding on every test of a cubin, in order, with its explanation; and what is wrong with its stress."""
+    """What was found of every test of a cubin, in order; and what is wrong with its stress."""
 
-    findings: tuple[tuple[str, str], ...]
+    checks: tuple[Check, ...]
     stress: str = ""
 
 
@@ -48,10 +48,8 @@ def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> Cu
     functions = read_listing(select_functions(listing, FUNCTIONS))
     for check in check_functions(functions, tests, architecture, lambda name, test: frames[name, test]):
         found.setdefault(check.kernel, deque()).append(check)
-    checks = [found[code.function].popleft() for code in codes]  # those of one function come in the order of its tests
-    return CubinCheck(
-        tuple((str(check.finding), join_explanations(check.deviations)) for check in checks), check_stress(listing)
-    )
+    checks = tuple(found[code.function].popleft() for code in codes)  # of one function: in the order of its tests
+    return CubinCheck(checks, check_stress(listing))
 
 
 def check_stress(listing: str) -> str:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from gpudiy.files import write_whole
+from gpudiy.harness.build_options import DEFAULT_OPTIONS, BuildOptions
 from gpudiy.harness.inline_ptx import ThreadPtx
 from gpudiy.harness.nvjitlink import CubinLinker, linker_for
 from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
@@ -90,8 +91,9 @@ class RejectedTests(Exception):
 class Assembler:
     """Compiler, linker, and the code that all modules share, for one architecture."""
 
-    def __init__(self, architecture: str) -> None:
+    def __init__(self, architecture: str, options: BuildOptions = DEFAULT_OPTIONS) -> None:
         self.architecture = architecture
+        self.level = options.optimise
         self.folder: Path | None = None  # where the compiled kernels are kept
         self.compiler: Compiler = compiler_for(architecture)
         self.linker: CubinLinker = linker_for(self.compiler.version)
@@ -101,13 +103,13 @@ class Assembler:
 
     @property
     def version(self) -> str:
-        return f"{self.compiler.version}, {self.linker.version}"
+        return f"{self.compiler.version}, {self.linker.version} -O{self.level}"
 
     def compile(self, codes: Sequence[PtxTest]) -> bytes:
         """The cubin of a module with these tests in this order; raises `RejectedTests`."""
         ptx = self.ptx(codes)
         try:
-            return self.linker.link([ptx.encode(), self.kernels], self.architecture)
+            return self.linker.link([ptx.encode(), self.kernels], self.architecture, self.level)
         except CompileError as error:
             raise self._find_rejected(codes, error.log) from None
 
@@ -195,9 +197,9 @@ def _read_whole(path: Path | None) -> bytes:
 
 
 @cache
-def assembler_for(architecture: str) -> Assembler:
+def assembler_for(architecture: str, options: BuildOptions = DEFAULT_OPTIONS) -> Assembler:
     """The assembler for an architecture, made once; raises `MissingTool`."""
-    return Assembler(architecture)
+    return Assembler(architecture, options)
 
 
 def _texts(codes: Sequence[PtxTest]) -> str:

@@ -12,7 +12,6 @@ from gpudiy.harness.cuda_library import INSTALL, libraries
 from gpudiy.harness.nvrtc import CompileError
 
 CUBIN, PTX = 1, 2  # kinds of input
-LEVEL = b"-Xptxas=-O1"  # more does not improve litmus code; this level is a tenth faster
 ELF = b"\x7fELF"
 
 
@@ -27,10 +26,10 @@ class CubinLinker:
     def version(self) -> str:
         return f"nvJitLink {self.numbers[0]}.{self.numbers[1]}"
 
-    def link(self, inputs: Sequence[bytes], architecture: str) -> bytes:
+    def link(self, inputs: Sequence[bytes], architecture: str, level: int = 1) -> bytes:
         """The cubin of PTX texts and relocatable cubins; raises `CompileError` with the log of the assembler."""
         handle = ctypes.c_void_p()
-        options = (ctypes.c_char_p * 2)(f"-arch={architecture}".encode(), LEVEL)
+        options = (ctypes.c_char_p * 2)(f"-arch={architecture}".encode(), f"-Xptxas=-O{level}".encode())
         if self._call("Create", ctypes.byref(handle), ctypes.c_uint32(len(options)), options):
             raise CompileError(f"{self.version} does not know {architecture}")
         try:

@@ -82,7 +82,7 @@ def run(*words: str) -> int:
 
 def test_tests_are_built_and_checked(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(SB, CAS, SB, "--arch", "sm_80,sm_90", "-o", str(out)) == 0
-    assert capsys.readouterr().out == f"4 of 4 tests in {out}\n"
+    assert capsys.readouterr().out == f"4 of 4 in {out}: 2 tests for 2 architectures\n"
     found = list(read_index(out))
     assert [(built.test, built.arch, built.optcheck) for built in found] == [
         ("SB", "sm_80", "unchanged"), ("SB", "sm_90", "unchanged"),
@@ -162,6 +162,47 @@ def test_optimised_tests_are_refused_unless_told(out: Path, tmp_path: Path, caps
     assert kept.file is not None and kept.optcheck == "reordered"
 
 
+def test_a_refusal_shows_what_the_test_has_and_what_the_binary_has(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mixed.litmus"
+    path.write_text(SWAPPED)
+    assert run(str(path), "--arch", "sm_80", "-o", str(out), "--json") == 1
+    told = capsys.readouterr()
+    head, titles, first, second = told.err.splitlines()
+    assert head == f"Mixed: not built for sm_80: optcheck: {WHY}"
+    assert titles.split() == ["PTX", "SASS"]
+    assert "P0: st.s32 [x],1 " in first and "LDS R" in first
+    assert "P0: ld.shared.s32 r0,[y] " in second and "STG.E [R" in second
+    fields = json.loads(told.out)
+    assert fields["ptx"] == ["P0: st.s32 [x],1", "P0: ld.shared.s32 r0,[y]"] and len(fields["sass"]) == 2
+    (built,) = read_index(out)
+    assert list(built.sass) == fields["sass"]
+
+
+def test_every_test_counts_for_every_architecture(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mixed.litmus").write_text(SWAPPED)
+    (tmp_path / "bad.litmus").write_text(CLUSTERED)
+    paths = (str(tmp_path), SB)
+    assert run(*paths, "--arch", "sm_80", "-o", str(out)) == 2
+    assert capsys.readouterr().out == f"1 of 3 tests in {out}\n"
+    assert run(*paths, "--arch", "sm_80,sm_90", "-o", str(out)) == 2
+    assert capsys.readouterr().out == f"3 of 6 in {out}: 3 tests for 2 architectures\n"
+
+
+def test_levels_of_the_assembler(out: Path, own_cache: Path) -> None:
+    """Each is built apart and says so; the stress is there at every level."""
+    cubins = set()
+    for level in (0, 1, 3):
+        run(SB, "--arch", "sm_80", "-o", str(out), "--optimise", str(level), "--keep-optimised")
+        (built,) = read_index(out)
+        assert built.optimise == level and built.toolkit.endswith(f" -O{level}") and not built.stress
+        cubins.add(built.file)
+    assert len(cubins) == 3 and len(list(own_cache.glob("sm_80-*"))) == 3
+
+
 def test_tests_with_the_same_code_share_it(out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each is a test of its own all the same: numbered, named and refused by itself."""
     near = SWAPPED.replace("Mixed", "near").replace("(warp P0) (warp P1)", "(warp P0 P1)")
@@ -213,7 +254,7 @@ def test_stress_that_the_compiler_took_out_is_refused(
     broken = written.replace(old, new)
     monkeypatch.setattr(module, "prelude", lambda dialect: broken)
     assembler = module.Assembler("sm_80")
-    monkeypatch.setattr(building, "assembler_for", lambda architecture: assembler)
+    monkeypatch.setattr(building, "assembler_for", lambda *_: assembler)
     assert run(SB, "--arch", "sm_80", "-o", str(out)) == 1
     assert "SB: not built for sm_80: stress: " in capsys.readouterr().err
     (built,) = read_index(out)
@@ -270,7 +311,7 @@ def test_bad_usage_is_told(
 def test_a_missing_compiler_is_told(
     out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def missing(architecture: str) -> object:
+    def missing(*_: object) -> object:
         raise MissingTool("NVRTC, the compiler of CUDA, is not installed: pip install 'gpudiy[cuda-tools]'")
 
     monkeypatch.setattr(building, "assembler_for", missing)
