@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from itertools import permutations, product
 from math import prod
 from threading import Timer
 
@@ -322,8 +322,8 @@ class Formula:
                     co[there] = literal
                     co[back] = -literal if (one, other) in ordered else self.circuit.variable()
                     self.circuit.add((-literal, -co[back]))
-            for one, other, third in product(others, repeat=3):
-                if len({one, other, third}) == 3:
+            for one, other, third in permutations(others, 3):
+                if not coherence.total or one < min(other, third):  # in a total order, the rest says the same again
                     self.circuit.add((-co[one * size + other], -co[other * size + third], co[one * size + third]))
         return {bit: literal for bit, literal in co.items() if literal != FALSE}
 
