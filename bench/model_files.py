@@ -2,7 +2,7 @@
 
     python bench/model_files.py [TESTS]
 
-The tests (10,000 unless told) have two to four threads and are made from Pod**, three fences, Rfe, Fre and Coe. The
+The tests (10,000 by default) have two to four threads and are made from Pod**, three fences, Rfe, Fre and Coe. The
 baseline is `-j 1` in the same run. Two figures for `-j 2`: how many times as fast it is by the clock, which says
 something only on a machine with two free cores; and how much more CPU time it takes, which says what sharing the work
 costs on any machine.

@@ -8,18 +8,18 @@ rm -rf "$out"
 mkdir -p "$out"
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
-told() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
+run() { printf '\033[2m$ %s\033[0m\n' "$*"; "$@"; }
 
 say "1. A family of tests, made from cycles of relaxation edges"
-told gpudiy generate --family classic -o "$out/classic"
-told gpudiy show docs/examples/mp-cas.litmus
+run gpudiy generate --family classic -o "$out/classic"
+run gpudiy show docs/examples/mp-cas.litmus
 
 say "2. What four memory models say of it"
-told gpudiy model "$out/classic" --models sc,tso,ptx-asplos15,ptx-6.0 -j 2 | tail -6
+run gpudiy model "$out/classic" --models sc,tso,ptx-asplos15,ptx-6.0 -j 2 | tail -6
 
 say "3. Harnesses for two architectures, and the proof that the compiler left the tests alone"
 code=0
-told gpudiy build "$out/classic" --arch sm_80,sm_90 -o "$out/built" -q 2> "$out/built.txt" || code=$?
+run gpudiy build "$out/classic" --arch sm_80,sm_90 -o "$out/built" -q 2> "$out/built.txt" || code=$?
 if [ -f "$out/built/index.jsonl" ]; then
   for arch in sm_80 sm_90; do
     for verdict in unchanged reordered removed merged widened fence-changed dependency-broken unverifiable; do
@@ -33,27 +33,27 @@ else
 fi
 
 say "4. Runs: on this processor through OpenCL, and on two simulated chips"
-told gpudiy devices
+run gpudiy devices
 code=0
-told gpudiy run "$out"/classic/{SB,SB+membar.gls,MP,LB,R,S,2+2W}.litmus --device opencl -s 1000000 --seed 1 -o "$out/opencl.jsonl" -q || code=$?
+run gpudiy run "$out"/classic/{SB,SB+membar.gls,MP,LB,R,S,2+2W}.litmus --device opencl -s 1000000 --seed 1 -o "$out/opencl.jsonl" -q || code=$?
 for chip in kepler maxwell; do
-  told gpudiy run "$out/classic" docs/published --device "sim:$chip" -s 100000 --seed 1 -o "$out/$chip.jsonl" -q | tail -1
+  run gpudiy run "$out/classic" docs/published --device "sim:$chip" -s 100000 --seed 1 -o "$out/$chip.jsonl" -q | tail -1
 done
 
 say "5. The simulated chips beside the published ones"
-told gpudiy compare "$out/kepler.jsonl" "$out/maxwell.jsonl" logs/thesis.jsonl --most 1 > "$out/compare.txt" || true
+run gpudiy compare "$out/kepler.jsonl" "$out/maxwell.jsonl" logs/thesis.jsonl --most 1 > "$out/compare.txt" || true
 head -25 "$out/compare.txt"
-told gpudiy table "$out/kepler.jsonl" "$out/maxwell.jsonl" logs/thesis.jsonl --tests 'coherent-reads,mp-cas,*-value'
-told gpudiy conform "$out/kepler.jsonl" "$out/maxwell.jsonl" --model ptx-asplos15 --most 1
+run gpudiy table "$out/kepler.jsonl" "$out/maxwell.jsonl" logs/thesis.jsonl --tests 'coherent-reads,mp-cas,*-value'
+run gpudiy conform "$out/kepler.jsonl" "$out/maxwell.jsonl" --model ptx-asplos15 --most 1
 
 say "6. A spinlock that was published, and its repair"
-told gpudiy lock check he-yu-spinlock --models ptx-asplos15 --witness "$out/lock" -j 2 || true
-told gpudiy lock fix he-yu-spinlock --models ptx-asplos15 > "$out/fix.txt" || true
+run gpudiy lock check he-yu-spinlock --models ptx-asplos15 --witness "$out/lock" -j 2 || true
+run gpudiy lock fix he-yu-spinlock --models ptx-asplos15 > "$out/fix.txt" || true
 head -40 "$out/fix.txt"
-told gpudiy lock check he-yu-spinlock-fixed --models ptx-asplos15 -j 2 | tail -3
+run gpudiy lock check he-yu-spinlock-fixed --models ptx-asplos15 -j 2 | tail -3
 
 say "7. The report"
-told gpudiy report "$out/kepler.jsonl" "$out/maxwell.jsonl" "$out/opencl.jsonl" logs/thesis.jsonl -o "$out/report.html" -j 2 --title "gpudiy demo"
+run gpudiy report "$out/kepler.jsonl" "$out/maxwell.jsonl" "$out/opencl.jsonl" logs/thesis.jsonl -o "$out/report.html" -j 2 --title "gpudiy demo"
 
 say "What was found"
 python - "$out" <<'PYTHON'

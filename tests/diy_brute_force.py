@@ -59,7 +59,7 @@ def _reaches(test: Test, threads: list[list[Step]]) -> bool:
                 finished = False
                 after = _taken(steps[done[number]], dict(memory), dict(registers))
                 if any(expected.get(key, value) != value for key, value in after[1]):
-                    continue  # a register has its last value, and it is not the wanted one
+                    continue  # a register has its last value, and it is not the expected one
                 pending.append(((*done[:number], done[number] + 1, *done[number + 1 :]), *after))
         if finished and _satisfied(test, dict(memory), dict(registers)):
             return True
@@ -67,7 +67,7 @@ def _reaches(test: Test, threads: list[list[Step]]) -> bool:
 
 
 def _expected(test: Test) -> dict[tuple[int, str], int]:
-    """The values the condition wants of registers: it is a conjunction of equalities."""
+    """The values that the condition, a conjunction of equalities, expects of registers."""
     return {
         (comparison.left.thread, comparison.left.name): comparison.right.value
         for comparison in comparisons(test.condition.expression)

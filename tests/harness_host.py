@@ -39,7 +39,7 @@ class HostModule:
         kernels: int | None = None,
         **changes: int,
     ) -> tuple[Counted, LaunchPlan]:
-        """One launch of a test, of its first `kernels` kernels only if told; `changes` replace fields of the plan."""
+        """One launch of a test, of its first `kernels` kernels only if given; `changes` replace fields of the plan."""
         rendered = self.tests[number]
         plan = replace(plan_launch(rendered.shape, incantation, limits), helper_groups=2, helper_size=2, **changes)
         sizes = buffer_bytes(rendered.shape, plan, incantation)

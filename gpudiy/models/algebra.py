@@ -1,7 +1,7 @@
 """Relations over a few events as machine integers.
 
 A set of events is an int with a bit an event. A relation over n events is one int of n·n bits: row i, the successors of
-event i, stands at bits i·n to i·n+n-1. Union, intersection and difference are then single operations, and an outer
+event i, is at bits i·n to i·n+n-1. Union, intersection and difference are then single operations, and an outer
 product (a column of one relation times a row of another) is one multiplication, because the bits of a column are n
 apart: composition and closure cost n multiplications, whatever the number of pairs.
 """

@@ -50,7 +50,7 @@ def parse_cat(text: str, path: str = "<cat>") -> CatFile:
 
 
 class _Parser:
-    """Recursive descent; `|` binds loosest, then `;`, `\\`, `&`, pairs `*`, then what stands behind or before."""
+    """Recursive descent; `|` binds loosest, then `;`, `\\`, `&`, pairs `*`, then prefixes and suffixes."""
 
     def __init__(self, source: CatSource) -> None:
         self.source = source
@@ -230,7 +230,7 @@ class _Parser:
         raise self.source.error(message + found, self.token.offset)
 
     def _operand_follows(self) -> bool:
-        """Whether a `*` joins two sets: then something that can be one stands behind it."""
+        """Whether a `*` joins two sets: then an expression follows it."""
         after = self.tokens[self.position + 1]
         return (
             after.text in ("(", "[", "~", "{")

@@ -77,7 +77,7 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class CheckStatement:
-    """`acyclic e as name`; a flagged one does not forbid, it tells."""
+    """`acyclic e as name`; a flagged one does not forbid, it only reports."""
 
     test: str
     negated: bool

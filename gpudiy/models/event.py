@@ -28,7 +28,7 @@ class Event:
     """One dynamic access, fence or barrier of a thread; a write without an instruction is an initial one.
 
     `variable` is the name the access used, `location` the memory behind it (the two differ for aliases). For a barrier,
-    `meeting` tells which barriers it can meet: its instance, its identifier, and how often the thread was there before.
+    `meeting` says which barriers it can meet: its instance, its identifier, and how often the thread was there before.
     """
 
     kind: EventKind

@@ -22,12 +22,12 @@ def draw_execution(execution: Execution, title: str = "") -> str:
 
 
 def draw_explanation(explanation: Explanation) -> str:
-    """The execution of an explanation as SVG; what a check objects to stands out."""
+    """The execution of an explanation as SVG; what a check objects to is highlighted."""
     return to_svg(picture_of_explanation(explanation))
 
 
 def picture_of_explanation(explanation: Explanation) -> Picture:
-    """The execution of an explanation; the events that a check objects to stand out."""
+    """The execution of an explanation; the events that a check objects to are highlighted."""
     verdict, execution = explanation.verdict, explanation.execution
     assert execution is not None
     named = {
@@ -173,7 +173,7 @@ def letter_of(number: int) -> str:
 
 
 def thread_header(tree: ScopeTree, thread: int) -> str:
-    """The thread and the groups it stands in; those that tell no threads apart are left out, but for the CTA."""
+    """The thread and its groups; kernels, devices and warps are named only if there are several to distinguish."""
     placement, others = tree.placements[thread], tree.placements
     groups = [f"cta {placement.cta}"]
     if len({other.warp for other in others}) < len(others):

@@ -37,7 +37,7 @@ class Explanation:
 
 
 def explain(verdict: Verdict, deadline: float | None = None) -> Explanation:
-    """For an allowed outcome its execution, for a forbidden one the fewest checks that stand in its way.
+    """For an allowed outcome its execution, for a forbidden one the fewest checks that forbid it.
 
     An undecided verdict has neither: its reason is all there is to say. Raises `OutOfTime` after `deadline`, a time of
     `time.monotonic`.

@@ -1,7 +1,7 @@
 """A model ready to judge executions: steps over slots, and the Python functions they become.
 
 What depends on the events alone is computed once for all executions of a program; what depends on rf, then on the
-chosen orders, then on co, as soon as these are chosen. A check stands right behind what it needs, so that an execution
+chosen orders, then on co, as soon as these are chosen. A check comes right after what it needs, so that an execution
 is given up at the first stage that forbids it.
 """
 

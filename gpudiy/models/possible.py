@@ -1,4 +1,4 @@
-"""The values that may get into each location, where nothing but the values themselves can tell.
+"""The values that each location may hold, as far as they follow from the values alone.
 
 What a read returns follows from what it reads from, unless values go round in a circle: a read returns what was
 computed from itself. Models without an axiom against values out of thin air allow that. Then, and for addresses and
@@ -20,7 +20,7 @@ from gpudiy.models.problems import Undecidable
 from gpudiy.models.term import Applied, ReadTerm
 
 Domain = dict[str, tuple[Value, ...]]
-Origin = dict[str, int]  # how many writes to each location stand behind a value, at the most on any way to it
+Origin = dict[str, int]  # how many writes to each location a value comes from, at most on any way to it
 FRESH = (AtomicOperation.CAS, AtomicOperation.EXCH)  # what these write does not come from what they read
 
 

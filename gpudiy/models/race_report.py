@@ -23,7 +23,7 @@ def access_text(access: RacingAccess) -> str:
 
 
 def picture_of_race(verdict: RaceVerdict) -> Picture:
-    """The execution that has the races; the first of them stands out."""
+    """The execution that has the races; the first of them is highlighted."""
     execution = verdict.execution
     assert execution is not None
     events = [access.event for access in verdict.races[0].accesses] if verdict.races else []

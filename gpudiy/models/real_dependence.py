@@ -1,7 +1,7 @@
 """Which reads a value really depends on: those that can change it while all others return the same.
 
 Where a few values show that a read can, it does. Else a SAT solver is asked, with every word as its bits. What a
-division gives, and what the solver cannot tell in time, is taken to depend on all that it is computed from.
+division gives, and what the solver cannot decide in time, is taken to depend on all that it is computed from.
 """
 
 from __future__ import annotations

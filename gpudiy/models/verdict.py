@@ -153,8 +153,8 @@ def decide(
 
     Loops go round at most `unroll` times: if that leaves out runs, and no execution is found, the verdict is undecided.
     Without `unroll` the bound is raised for as long as that may help and there is time. `all_outcomes` asks for every
-    outcome that the model allows; of a bounded verdict there may be more. `dependencies` says what the model is told of
-    as a dependency.
+    outcome that the model allows; of a bounded verdict there may be more. `dependencies` says what counts
+    as a dependency for the model.
     """
     start = time.monotonic()
     deadline = None if limit is None else start + limit

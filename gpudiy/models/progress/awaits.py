@@ -52,7 +52,7 @@ def loop_heads(code: Thread) -> set[int]:
 
 
 def find_awaits(code: Thread, number: int) -> list[Await]:
-    """The loops of a thread that stand in no other loop; raises `Undecidable` if some loop is no await."""
+    """The loops of a thread that are in no other loop; raises `Undecidable` if one of them is not an await."""
     labels = {each.name: index for index, each in enumerate(code) if isinstance(each, Label)}
     branches = [(index, labels[each.target]) for index, each in enumerate(code) if isinstance(each, Branch)]
     ends: dict[int, int] = {}

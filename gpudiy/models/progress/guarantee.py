@@ -1,6 +1,6 @@
 """Progress guarantees: which threads a scheduler promises to run, and which endless runs it may therefore show.
 
-Threads stand in groups: the threads of a CTA, the CTAs of a device, the devices. As in Dartagnan, a guarantee holds in
+Threads form groups: the threads of a CTA, the CTAs of a device, the devices. As in Dartagnan, a guarantee holds in
 each group for its members: a group makes progress if one of its members does. The definitions follow Sorensen et al.,
 "Specifying and testing GPU workgroup progress models" (OOPSLA 2021).
 """

@@ -92,7 +92,7 @@ class Program:
         return guard is None or bool(registers[self.slots[guard.predicate.name]]) != guard.negated
 
     def value(self, operand: Operand, registers: Registers) -> Value:
-        """What an operand stands for."""
+        """The value of an operand."""
         match operand:
             case Immediate(value=value):
                 return value

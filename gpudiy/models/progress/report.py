@@ -32,7 +32,7 @@ def action_text(test: Test, action: Action) -> str:
 
 
 def picture_of_hang(verdict: ProgressVerdict) -> Picture:
-    """The execution before the hang, or the steps of the run; what is repeated stands out."""
+    """The execution before the hang, or the steps of the run; what is repeated is highlighted."""
     assert verdict.hang is not None
     title = f"{verdict.test.name}: may hang with {verdict.guarantee} under {verdict.model.name}"
     execution = verdict.execution
