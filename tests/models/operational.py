@@ -166,7 +166,11 @@ class Machine:
             yield done, self._stored(memory, location, new)
 
     def _barrier(self, state: State, number: int, thread: ThreadState, barrier: Barrier) -> Iterator[ThreadState]:
-        """First the thread arrives, then it waits for the others of its CTA that come here as often as it did."""
+        """First the thread arrives, then it waits for others of its CTA.
+
+        With an instance these are the threads that come here as often as it did, without one all that still have a
+        barrier before them.
+        """
         key = self._key(barrier)
         if not thread.waiting:
             arrived = replace(thread, arrivals=(*thread.arrivals, key), waiting=True)
@@ -177,7 +181,10 @@ class Machine:
         meeting = thread.arrivals.count(key)
         placements = self.test.scope_tree.placements
         for other, program in enumerate(self.test.threads):
-            comes = sum(isinstance(each, Barrier) and self._key(each) == key for each in program) >= meeting
+            if barrier.instance == 0:
+                comes = any(isinstance(each, Barrier) for each in program[state.threads[other].position :])
+            else:
+                comes = sum(isinstance(each, Barrier) and self._key(each) == key for each in program) >= meeting
             meets = other != number and comes and placements[other].cta == placements[number].cta
             if meets and state.threads[other].arrivals.count(key) < meeting:
                 return

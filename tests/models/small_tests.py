@@ -58,6 +58,7 @@ class Vocabulary:
     loops: bool = False  # that wait for a value, count, or change memory until it is as they like it
     barriers: bool = False
     counts: bool = False  # barriers with a count
+    instances: tuple[int, ...] = (0, 1)  # of barriers; 0 is none
     one_cta: bool = False
     threads: tuple[int, int] = (2, 3)
     length: int = 3
@@ -176,7 +177,8 @@ class _Thread:
     def barrier(self) -> list[Instruction]:
         counts = st.none() | st.integers(1, 3).map(Immediate) if self.vocabulary.counts else st.none()
         mode = self.draw(st.sampled_from([BarrierMode.SYNC, BarrierMode.SYNC, BarrierMode.ARRIVE]))
-        return [Barrier(mode, Immediate(0), self.draw(counts), self.draw(st.integers(0, 1)))]
+        identifier = Immediate(self.draw(st.sampled_from([0, 0, 1])))
+        return [Barrier(mode, identifier, self.draw(counts), self.draw(st.sampled_from(self.vocabulary.instances)))]
 
     def dependent(self) -> list[Instruction]:
         """A store of a value that depends on a read, or whose number only seems to."""

@@ -151,9 +151,15 @@ def test_random(test: Test) -> None:
     agrees(test)
 
 
-@given(small_tests(Vocabulary(barriers=True, branches=False, one_cta=True)))
+@given(small_tests(Vocabulary(barriers=True, instances=(0,), branches=False, one_cta=True)))
 @settings(max_examples=50)
 def test_random_with_barriers(test: Test) -> None:
+    agrees(test)
+
+
+@given(small_tests(Vocabulary(barriers=True, instances=(1, 2), branches=False, one_cta=True)))
+@settings(max_examples=50)
+def test_random_with_barrier_instances(test: Test) -> None:
     agrees(test)
 
 
