@@ -151,7 +151,8 @@ def check_test(
             return Check(function.name, Finding.UNCHANGED, (), clusters, named, test.name)
     values = Values(graph)
     check = _check_clusters(values, find_clusters(values), specification, architecture, test)
-    if failure is None or check.finding is not Finding.UNCHANGED:
+    loops = any(thread.loops for thread in specification.threads)  # after a loop, literals explain wrongly
+    if failure is None or (check.finding is not Finding.UNCHANGED and not loops):
         return check
     return replace(check, finding=failure.finding, deviations=(_describe_failure(failure, function, test),))
 
@@ -217,7 +218,8 @@ def _compare_threads(
 
 def _choose_description(thread: ThreadSpecification, test: Test | None) -> Callable[[int], str]:
     if test is None:
-        return lambda index: f"P{thread.thread}: access {index} ({thread.accesses[index].literal.type_name})"
+        names = {access.index: access.literal.type_name for access in thread.accesses}
+        return lambda index: f"P{thread.thread}: access {index} ({names[index]})"
     return lambda index: f"P{thread.thread}: {instruction_text(test.threads[thread.thread][index])}"
 
 

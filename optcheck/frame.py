@@ -53,7 +53,8 @@ class FrameSamples(Samples):
     def __init__(self, offsets: Mapping[str, int]) -> None:
         super().__init__(SAMPLES)
         self.offsets = offsets
-        self.meanings: dict[tuple[int, ...], tuple[str, bool]] = {}
+        self._pairs: dict[tuple[Term, Term, int], Words] = {}
+        self._distances: dict[tuple[Term, Term, int, str], int | None] = {}
         self.first = self.symbol_words(("entry", FIRST))
         self.instance = self.symbol_words(INSTANCE.arguments)
         self.slot = self.symbol_words(SLOT.arguments)
@@ -65,6 +66,7 @@ class FrameSamples(Samples):
         ]
         self.specification = specification_words()
         self.meanings = self._meanings()
+        self._bases = {LAUNCH: pair_words(LAUNCH), SPECIFICATION: self.specification}
 
     def launch_words(self, offset: int) -> Words:
         """The word of the launch at an offset."""
@@ -86,7 +88,20 @@ class FrameSamples(Samples):
 
     def pair(self, low: Term, high: Term, offset: int) -> Words:
         """The values of an address of two words, plus an offset."""
-        return [((b << 32 | a) + offset) & WIDE for a, b in zip(self.values(low), self.values(high), strict=True)]
+        found = self._pairs.get((low, high, offset))
+        if found is None:
+            words = zip(self.values(low), self.values(high), strict=True)
+            found = self._pairs[low, high, offset] = [((b << 32 | a) + offset) & WIDE for a, b in words]
+        return found
+
+    def distance(self, address: tuple[Term, Term], offset: int, base: str) -> int | None:
+        """How far an address is from the one in two registers at entry, if that is the same on all samples."""
+        key = (*address, offset, base)
+        if key not in self._distances:
+            one, other = self.pair(*address, offset), self._bases[base]
+            found = {(a - b) & WIDE for a, b in zip(one, other, strict=True)}
+            self._distances[key] = found.pop() if len(found) == 1 else None
+        return self._distances[key]
 
     def _meanings(self) -> dict[tuple[int, ...], tuple[str, bool]]:
         """The conditions of the frame by their values: what they mean, and whether they say so or the opposite."""
@@ -130,8 +145,6 @@ class FrameValues:
         self.window = window
         self.offsets: Mapping[str, int] = dict(frame.offsets)
         self.samples = frame_samples(frame.offsets)
-        self.launch = pair_words(LAUNCH)
-        self.specification = self.samples.specification
         self.places = {name: self._place_global(number) for number, name in enumerate(frame.variables)}
         self.places |= {name: self._place_shared(number) for number, name in enumerate(frame.shared)}
         self.results = {self._result(result.row): result for thread in frame.results for result in thread}

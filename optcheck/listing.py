@@ -185,7 +185,9 @@ def _read_line(line: str) -> _Line | tuple[str, str] | None:
         code = code[: listed.start()] + code[listed.end() :]
     if "&" in code or "?" in code or ":" in code:
         code = CONTROL_CODES.sub("", code)
-    code = COMMENT.sub("", code).lstrip(" \t{").rstrip(" \t;}")
+    code = COMMENT.sub("", code).lstrip(" \t{").rstrip(" \t;")
+    if code.count("}") > code.count("{"):  # the end of two instructions that run together, not of an operand
+        code = code.rstrip(" \t;}")
     if not code:
         return None
     instruction, targets = _read_instruction(line, code, listed)

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 
 from gpudiy.litmus.instruction import Immediate, operands_of
 from optcheck.execution import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried, Words
 from optcheck.finding import Finding
-from optcheck.frame import FIRST, GROUP, INSTANCE, SAMPLES, SLOT, StoredResult
+from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SAMPLES, SLOT, SPECIFICATION, StoredResult
 from optcheck.literal import POSITIONS
 from optcheck.mapping import Generation
 from optcheck.reference import LoopBack, ReferenceRun
 from optcheck.sass import WORD, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess
-from optcheck.term import ONE, WIDE, ZERO, Term, operate, symbol
+from optcheck.term import ONE, ZERO, Term, operate, symbol
 from optcheck.thread_proof import ThreadProof
 
 PLAIN = {1: ("E",), 2: ("E", "64"), 4: ("E", "128")}  # the modifiers of a weak access, by its words
 DESCRIPTORS = (0x118, 0x208, 0x358)  # in bank 0 of constant memory, for sm_80, sm_90 and sm_100 and later
+KEPT = frozenset(
+    f"R{number}" for number in range(256) if number in (1, 2) or 16 <= number < 32 or (number > 32 and number & 4)
+)  # the registers that a function must restore, by the ABI
 ASKED = symbol("asked")  # the word by which the specification asks for another round
 RETURN = "R20"  # by the ABI
 MARKS = (("E", "STRONG", "SYS"), ("E", "CV"), ("E", "WT"))
@@ -74,12 +78,12 @@ class PathProof(ThreadProof):
         """What the step loads if that is a parameter of the launch, which has nothing to do with any thread."""
         if step.instruction.space == "shared":
             return None
-        offset = self._distance(step, self.values.launch)
+        offset = self.samples.distance(step.address, step.offset, LAUNCH)
         if offset is None or offset >= self.values.frame.launch_bytes:
             return None
         self._check_descriptor(step)
         instruction = step.instruction
-        if instruction.touch is not Touch.LOAD or not self._is_plain(step):
+        if instruction.touch is not Touch.LOAD or not self._is_plain(step) or offset % (4 * instruction.words):
             raise Disproved(Finding.CHANGED, "the parameters of the launch are accessed in another way", (step.index,))
         if self.run is not None and self.run.accesses and not self.done_with_accesses():
             raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
@@ -99,15 +103,6 @@ class PathProof(ThreadProof):
             if step.descriptor == (symbol("constant", 0, place), symbol("constant", 0, place + 4)):
                 return
         raise Disproved(Finding.CHANGED, "the descriptor of memory is another", (step.index,))
-
-    def _distance(self, step: SassAccess, base: Words) -> int | None:
-        """How far the address is from a base, if that is the same on all samples."""
-        address = self._address(step)
-        distance = (address[0] - base[0]) & WIDE
-        if (address[1] - base[1]) & WIDE != distance:
-            return None
-        same = all((a - b) & WIDE == distance for a, b in zip(address, base, strict=True))
-        return distance if same else None
 
     def step(self, step: Step) -> None:
         """Raises `Disproved`."""
@@ -183,7 +178,7 @@ class PathProof(ThreadProof):
         self.memory += 1
         address = self._address(step)
         if step.instruction.space != "shared":
-            offset = self._distance(step, self.values.specification)
+            offset = self.samples.distance(step.address, step.offset, SPECIFICATION)
             if offset is not None and offset < 4 * POSITIONS:
                 return self._specify(step, offset)
             if step.instruction.touch is Touch.STORE and self.done_with_accesses():
@@ -323,8 +318,8 @@ class PathProof(ThreadProof):
 
     def _check_return(self, path: PathEnd) -> None:
         """The function returns to where it was called from, with the registers that its caller keeps."""
-        for name, value in path.registers.items():
-            if is_kept(name) and value is not symbol("entry", name):
+        for name in KEPT.intersection(path.registers):
+            if path.registers[name] is not symbol("entry", name):
                 raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
         instruction = path.instruction
         operands = [one.name for one in instruction.operands if isinstance(one, RegisterOperand)]
@@ -332,14 +327,7 @@ class PathProof(ThreadProof):
             raise Disproved(Finding.CHANGED, "the function ends without a return", (path.index,))
 
 
-def is_kept(name: str) -> bool:
-    """Whether a function must restore this register, by the ABI."""
-    if name[0] != "R":
-        return False
-    number = int(name[1:])
-    return number in (1, 2) or 16 <= number < 32 or (number >= 32 and number // 4 % 2 == 1)
-
-
+@lru_cache(1 << 14)
 def mentions_votes(term: Term) -> bool:
     """Whether a value comes from a vote of the threads of a warp."""
     if term.operation == "unknown" and str(term.arguments[0]).startswith("VOTE"):

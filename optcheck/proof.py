@@ -25,7 +25,7 @@ from optcheck.finding import Cluster, Finding
 from optcheck.frame import THREAD, Frame, frame_samples, frame_values
 from optcheck.graph import Graph
 from optcheck.mapping import SassMapping
-from optcheck.path_proof import PathProof
+from optcheck.path_proof import PathProof, mentions_votes
 from optcheck.sass import WORD
 from optcheck.specification import Specification
 from optcheck.term import Samples, Term, forget_terms, symbol
@@ -45,6 +45,7 @@ class FunctionProof:
         if forget_terms():
             frame_samples.cache_clear()
             frame_values.cache_clear()
+            mentions_votes.cache_clear()
         self.values = frame_values(frame, mapping.shared_window)
         self.special = _special_words(test.threads)
         self.codes = [
