@@ -96,7 +96,7 @@ def test_build_is_the_verb(tmp_path: Path, cache: None) -> None:
         frame = gpudiy.build([MP, SB], arch="sm_80,sm_90", output=tmp_path / "python", jobs=1)
     except gpudiy.MissingTool as missing:
         pytest.skip(str(missing))
-    assert list(frame.columns) == ["test", "hash", "arch", "file", "optcheck", "reason"]
+    assert list(frame.columns) == ["test", "hash", "arch", "file", "optcheck", "reason", "ptx", "sass"]
     assert set(zip(frame["test"], frame["arch"], frame["optcheck"], strict=True)) == {
         (test, arch, "unchanged") for test in ("mp-cas", "SB") for arch in ("sm_80", "sm_90")
     }
