@@ -56,12 +56,13 @@ def read_binary(data: bytes, path: str = "<binary>") -> SassBinary:
         tests: dict[str, list[Test]] = {}
         for function, text in _read_tests(data):
             tests.setdefault(function, []).append(read_test(text, f"{path} ({function})"))
-        return SassBinary(_architecture(data), tests)
+        return SassBinary(read_architecture(data), tests)
     except (struct.error, IndexError, ValueError, UnicodeDecodeError):
         raise BinaryError("this cubin is damaged: its tables point outside the file", path=path) from None
 
 
-def _architecture(data: bytes) -> str:
+def read_architecture(data: bytes) -> str:
+    """The architecture of a cubin, such as `sm_80`."""
     header = HEADER.unpack_from(data)
     identification, flags = header[0], header[7]
     number = flags >> 8 & 0xFF if identification[8] >= NEW_FLAGS_FROM else flags & 0xFF

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from gpudiy.errors import MissingTool, ToolFailure
-from optcheck.binary import is_cubin
+from optcheck.binary import is_cubin, read_architecture
 
 WHEEL_FOLDERS = (
     "nvidia/cu13/bin",
@@ -21,30 +22,47 @@ WHEEL_FOLDERS = (
     "triton/backends/nvidia/bin",
 )
 INSTALL = "pip install 'gpudiy[cuda-tools]'"
-OLD_ARCHITECTURES = (
-    "CUDA 13 disassembles sm_75 and later; for sm_50 to sm_70 install CUDA 12 (or `pip install triton==3.3.1`, "
-    "whose nvdisasm supports them), for sm_35 CUDA 11"
-)
+FIRST_OF_CUDA_13 = 75  # the first architecture that CUDA 13 knows
+INSTALL_OLDER = "pip install 'gpudiy[cuda12]'"
+OLD_ARCHITECTURES = f"CUDA 13 disassembles sm_75 and later; for sm_50 to sm_72: {INSTALL_OLDER}; for sm_35 use CUDA 11"
 TIME_LIMIT = 600  # seconds
 
 
 @cache
-def find_tool(name: str) -> Path:
-    """Find nvdisasm or cuobjdump on PATH, in CUDA_HOME or CUDA_PATH, or in an installed wheel."""
+def find_tool(name: str, architecture: str = "") -> Path:
+    """Find nvdisasm or cuobjdump on PATH, in CUDA_HOME or CUDA_PATH, or in an installed wheel.
+
+    With an architecture such as `sm_60`, find one that reads it: the tools of CUDA 13 read sm_75 and later.
+    """
+    found = list(dict.fromkeys(_find_tools(name)))
+    if not found:
+        raise MissingTool(f"{name} is not installed: {INSTALL}")
+    old = architecture and int(architecture.strip("sm_af")) < FIRST_OF_CUDA_13
+    fitting = [tool for tool in found if not old or _major_version(tool) < 13]
+    if not fitting:
+        raise MissingTool(f"no installed {name} reads {architecture}: {INSTALL_OLDER}")
+    return fitting[0]
+
+
+def _find_tools(name: str) -> Iterator[Path]:
     on_path = shutil.which(name)
     if on_path:
-        return Path(on_path)
+        yield Path(on_path)
     places = [Path(os.environ[variable], "bin") for variable in ("CUDA_HOME", "CUDA_PATH") if variable in os.environ]
     places += [Path(folder, inside) for folder in sys.path if folder for inside in WHEEL_FOLDERS]
     for place in (*places, Path("/usr/local/cuda/bin")):
         if os.access(place / name, os.X_OK):
-            return place / name
-    raise MissingTool(f"{name} is not installed: {INSTALL}")
+            yield place / name
+
+
+def _major_version(tool: Path) -> int:
+    found = re.search(r"release (\d+)", _run([str(tool), "--version"], f"{tool} does not run"))
+    return int(found[1]) if found else 0
 
 
 def disassemble(cubin: Path) -> str:
     """The listing of one cubin, by nvdisasm: with labels, and with the targets of jumps through tables."""
-    tool = find_tool("nvdisasm")
+    tool = find_tool("nvdisasm", read_architecture(cubin.read_bytes()))
     return _run([str(tool), "-c", str(cubin)], f"nvdisasm cannot read {cubin.name}")
 
 

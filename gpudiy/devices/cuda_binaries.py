@@ -9,6 +9,7 @@ from typing import Protocol
 from gpudiy.devices.device import DeviceError
 from gpudiy.errors import InputError, MissingTool
 from gpudiy.harness.build import BuildFailure, build_tests, toolchain_folder
+from gpudiy.harness.build_options import DEFAULT_OPTIONS, BuildOptions
 from gpudiy.harness.built import BuiltTest, read_index
 from gpudiy.harness.cache import cubin_name, default_folder
 from gpudiy.harness.module import assembler_for
@@ -42,13 +43,14 @@ class Binaries(Protocol):
 class FreshBinaries:
     """Binaries that are built when they are needed, or found in the cache."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: BuildOptions = DEFAULT_OPTIONS) -> None:
+        self._options = options
         self._built: dict[tuple[str, str], BuiltTest | DeviceError] = {}
         self._cubins: dict[str, bytes] = {}
 
     def toolkit(self, architecture: str) -> str:
         try:
-            return assembler_for(architecture).version
+            return assembler_for(architecture, self._options).version
         except MissingTool:
             return ""
 
@@ -58,7 +60,7 @@ class FreshBinaries:
         if not missing:
             return
         try:
-            for test, built in build_tests(missing, architecture, default_folder(), jobs=1):
+            for test, built in build_tests(missing, architecture, default_folder(), 1, self._options):
                 if isinstance(built, BuildFailure):
                     self._built[function_name(test), architecture] = DeviceError(built.message, Ending.BUILD_FAILED)
                 else:
@@ -76,7 +78,7 @@ class FreshBinaries:
     def cubin(self, built: BuiltTest) -> bytes:
         assert built.file is not None
         if built.file not in self._cubins:
-            path = toolchain_folder(default_folder(), built.arch) / built.file
+            path = toolchain_folder(default_folder(), built.arch, self._options) / built.file
             self._cubins[built.file] = path.read_bytes()
         return self._cubins[built.file]
 

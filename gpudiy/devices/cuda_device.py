@@ -8,12 +8,13 @@ from pathlib import Path
 from types import ModuleType
 
 from gpudiy.devices.cuda_binaries import Binaries, FolderBinaries, FreshBinaries
-from gpudiy.devices.cuda_driver import driver_errors
+from gpudiy.devices.cuda_driver import driver_errors, image_errors
 from gpudiy.devices.cuda_gpu import Gpu, Kernel, driver_version
 from gpudiy.devices.cuda_launch import Buffers, Kernels, launch
 from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, resident_groups
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.measuring import Launcher, measure
+from gpudiy.harness.build_options import BuildOptions
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.host_side import Counted, decode
 from gpudiy.harness.incantation import Incantation
@@ -40,7 +41,7 @@ class CudaDevice:
         self._home = self._gpus[0]
         self._joined: set[int] = {ordinal}
         self._buffers = Buffers(self._home)
-        self._binaries: Binaries = FreshBinaries()
+        self._binaries: Binaries = FreshBinaries(BuildOptions(newest=driver.get_driver_version() // 1000))
         with self._home.enter():  # fails if the GPU cannot be used at all
             self._free_bytes = self._home.free_bytes()
 
@@ -143,7 +144,7 @@ class CudaDevice:
 
     def _load(self, gpu: Gpu, binary: BuiltTest, name: str, cluster_groups: int) -> Kernel:
         assert binary.file is not None
-        with gpu.enter():
+        with gpu.enter(), image_errors(self._driver, driver_version(self._driver), binary.toolkit):
             return gpu.kernel(self._binaries.cubin(binary), binary.file, name, cluster_groups)
 
     def _plan(

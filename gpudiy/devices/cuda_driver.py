@@ -9,8 +9,10 @@ from types import ModuleType
 
 from gpudiy.devices.device import DeviceError
 from gpudiy.errors import MissingTool
+from gpudiy.harness.cuda_library import INSTALL_OLDER
 from gpudiy.logs.record import Ending
 
+NOT_LOADED = ("kernel image is invalid", "invalid image", "unsupported toolchain")  # of errors 200 and 222
 INSTALL_PYCUDA = "pip install 'gpudiy[cuda]'"
 
 # Messages of the driver after which no launch can work; PyCUDA passes on the message and not the number.
@@ -61,6 +63,19 @@ def driver_errors(driver: ModuleType) -> Iterator[None]:
         raise DeviceError(f"the device has not enough memory: {error}", Ending.OUT_OF_MEMORY) from None
     except driver.Error as error:
         raise DeviceError(str(error), ending_of(str(error))) from None
+
+
+@contextmanager
+def image_errors(driver: ModuleType, version: str, toolkit: str) -> Iterator[None]:
+    """Say of a cubin that the driver does not load (error 200 or 222) what made it, and what to do."""
+    try:
+        yield
+    except driver.Error as error:
+        if not any(words in str(error) for words in NOT_LOADED):
+            raise
+        message = f"the driver, {version}, does not load the cubin that {toolkit} made ({error})"
+        hint = f"update the driver, or build with an older CUDA: {INSTALL_OLDER}"
+        raise DeviceError(f"{message}: {hint}", Ending.BUILD_FAILED) from None
 
 
 def ending_of(message: str) -> Ending:

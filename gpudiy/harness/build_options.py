@@ -15,11 +15,11 @@ class BuildOptions:
     other as at 3; at 0 there are copies and address computations between them. The kernels around the tests, with the
     stress, are the same at every level, so that runs of two levels can be compared.
 
-    `newest` is the newest version of CUDA whose cubins the driver loads, as (12, 9); None if any version will do.
+    `newest` is the newest major version of CUDA whose cubins the driver loads, as 12; None if any version will do.
     """
 
     optimise: int = 1
-    newest: tuple[int, int] | None = None
+    newest: int | None = None
 
 
 DEFAULT_OPTIONS = BuildOptions()

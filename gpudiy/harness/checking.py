@@ -39,7 +39,7 @@ class CubinCheck:
 
 def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> CubinCheck:
     """Check every function of a cubin against each test that it runs."""
-    listing = disassemble_cubin(cubin)
+    listing = disassemble_cubin(cubin, architecture)
     tests: dict[str, list[Test]] = {}
     for code in codes:
         tests.setdefault(code.function, []).append(code.test)
@@ -71,10 +71,10 @@ def join_explanations(deviations: Iterable[Deviation]) -> str:
     return "\n".join(deviation.explanation for deviation in deviations)
 
 
-def disassemble_cubin(cubin: bytes) -> str:
+def disassemble_cubin(cubin: bytes, architecture: str = "") -> str:
     """The SASS of a cubin; raises `MissingTool`."""
     try:
-        tool = find_tool("nvdisasm")
+        tool = find_tool("nvdisasm", architecture)
     except ToolFailure as error:
         raise MissingTool(str(error)) from None
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:

@@ -6,14 +6,13 @@ import ctypes
 import os
 import re
 import shutil
+import sys
 import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
 INSTALL = "pip install 'gpudiy[cuda-tools]'"
-OLDER_WHEELS = (
-    "pip install nvidia-cuda-nvrtc-cu12 nvidia-nvjitlink-cu12"  # sm_50 to sm_72, which CUDA 13 does not support
-)
+INSTALL_OLDER = "pip install 'gpudiy[cuda12]'"  # for sm_50 to sm_72, and for drivers of CUDA 12
 VERSION = re.compile(r"\.so\.(\d+(?:\.\d+)*)\Z")
 
 
@@ -49,10 +48,10 @@ def _toolkit_folders() -> Iterator[Path]:
 
 
 def _wheel_folders() -> Iterator[Path]:
-    packages = Path(sysconfig.get_paths()["purelib"]) / "nvidia"
-    for folder in ("cu13", "cuda_nvrtc", "nvjitlink"):
-        if (packages / folder / "lib").is_dir():
-            yield packages / folder / "lib"
+    for entry in dict.fromkeys((sysconfig.get_paths()["purelib"], *filter(None, sys.path))):
+        for folder in ("cu13", "cuda_nvrtc", "nvjitlink"):
+            if (Path(entry) / "nvidia" / folder / "lib").is_dir():
+                yield Path(entry) / "nvidia" / folder / "lib"
 
 
 def _newest_first(path: Path) -> tuple[int, ...]:

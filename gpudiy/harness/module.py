@@ -95,7 +95,7 @@ class Assembler:
         self.architecture = architecture
         self.level = options.optimise
         self.folder: Path | None = None  # where the compiled kernels are kept
-        self.compiler: Compiler = compiler_for(architecture)
+        self.compiler: Compiler = compiler_for(architecture, options.newest)
         self.linker: CubinLinker = linker_for(self.compiler.version)
         self.skeletons: dict[Signature, PtxSkeleton] = {}
         self._header = ""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cache
 
 from gpudiy.errors import MissingTool, ToolFailure
-from gpudiy.harness.cuda_library import INSTALL, OLDER_WHEELS, libraries
+from gpudiy.harness.cuda_library import INSTALL, INSTALL_OLDER, libraries
 
 
 class Product(StrEnum):
@@ -34,6 +34,11 @@ class Compiler:
     library: ctypes.CDLL
     version: str
     architectures: tuple[int, ...]
+
+    @property
+    def major(self) -> int:
+        """The major version of its CUDA, as 13."""
+        return int(self.version.split()[-1].split(".")[0])
 
     def compile(
         self,
@@ -71,17 +76,25 @@ class Compiler:
             raise CompileError(f"NVRTC: {ctypes.string_at(self.library.nvrtcGetErrorString(code)).decode()}")
 
 
-def compiler_for(architecture: str) -> Compiler:
-    """The first compiler found that knows the architecture, such as `sm_80`; raises `MissingTool`."""
+def compiler_for(architecture: str, newest: int | None = None) -> Compiler:
+    """The first compiler found that knows the architecture, such as `sm_80`; raises `MissingTool`.
+
+    With `newest`, its major version is not newer than that: the cubins of CUDA 13 do not load on a driver of CUDA 12.
+    """
     found = compilers()
     if not found:
         raise MissingTool(f"NVRTC, the compiler of CUDA, is not installed: {INSTALL}")
     number = architecture.removeprefix("sm_").rstrip("af")
-    for compiler in found:
-        if number.isdecimal() and int(number) in compiler.architectures:
+    knowing = [one for one in found if number.isdecimal() and int(number) in one.architectures]
+    for compiler in knowing:
+        if newest is None or compiler.major <= newest:
             return compiler
+    if knowing:
+        versions = " and ".join(dict.fromkeys(compiler.version for compiler in knowing))
+        message = f"the driver loads what CUDA {newest} makes, but for {architecture} only {versions} is installed"
+        raise MissingTool(f"{message}: update the driver, or {INSTALL_OLDER}")
     known = sorted({known for compiler in found for known in compiler.architectures})
-    older = f"; for older ones: {OLDER_WHEELS}" if number.isdecimal() and int(number) < known[0] else ""
+    older = f"; for older ones: {INSTALL_OLDER}" if number.isdecimal() and int(number) < known[0] else ""
     listed = ", ".join(f"sm_{number}" for number in known)
     raise MissingTool(f"no installed compiler supports {architecture}, only {listed}{older}")
 

@@ -259,6 +259,28 @@ FreshBinaries.find = lambda self, test, architecture: find(self, test, "sm_90")
     assert given["error"] == ["build failed", "the cubin was built for sm_90, but Stand-in 80 needs sm_80"]
 
 
+def test_a_cubin_that_the_driver_does_not_load_is_explained(machine: Make) -> None:
+    here = machine(faults="cuModuleLoadDataEx=200")
+    here.add_tests([sb_test()])
+    (given,) = run(here, [sb_test()])
+    ending, message = given["error"]  # type: ignore[misc]
+    assert ending == "build failed"
+    assert "does not load the cubin that NVRTC" in message and "pip install 'gpudiy[cuda12]'" in message
+
+
+def test_an_old_driver_gets_an_old_compiler(machine: Make) -> None:
+    """Cubins of CUDA 13 do not load on a driver of CUDA 12: nothing is built with it, and the message says so."""
+    here = machine(STANDIN_CUDA="12040")
+    path = here.directory / "sb.litmus"
+    path.write_text(print_test(sb_test()))
+    found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:0", "-s", "100", "-q")
+    assert found.returncode == 3
+    said = found.stdout + found.stderr
+    assert "the driver loads what CUDA 12 makes, but for sm_80 only NVRTC 13." in said
+    assert "is installed: update the driver, or pip install 'gpudiy[cuda12]'" in said
+    assert here.journal.entries("launch") == []
+
+
 def test_a_test_that_does_not_fit_the_memory(machine: Make) -> None:
     """The device asks for a part of what is free; where others have taken it in between, that is said."""
     here = machine("tiny80")

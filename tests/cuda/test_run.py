@@ -104,9 +104,9 @@ def test_a_gpu_that_does_not_open(machine: Make, tmp_path: Path) -> None:
 
 
 def test_what_optcheck_refuses_is_not_run(machine: Make, tmp_path: Path) -> None:
-    """The compiler swaps two loads without a fence between them, and the record says so."""
-    text = print_test(read_test(MP))
-    path = tmp_path / "mp.litmus"
+    """The compiler swaps weak accesses to global and shared memory, and the record says so."""
+    text = print_test(read_test(MIXED))
+    path = tmp_path / "mixed.litmus"
     path.write_text(text)
     here = machine()
     found = here.run("-m", "gpudiy", "run", str(path), "-d", "cuda:0", "-s", "100", "-q", "--json")
@@ -116,14 +116,13 @@ def test_what_optcheck_refuses_is_not_run(machine: Make, tmp_path: Path) -> None
     assert here.journal.entries("launch") == []
 
 
-MP = """GPU_PTX CoRR
-{0:.reg .s32 r1; 1:.reg .s32 r1; 1:.reg .s32 r2;}
- P0 | P1 ;
- st.s32 [x],1 | ld.s32 r1,[x] ;
-  | ld.s32 r2,[x] ;
-(device (kernel (cta (warp P0)) (cta (warp P1))))
-x: global
-exists (1:r1=1 /\\ 1:r2=0)
+MIXED = """GPU_PTX SB
+P0                     : P1
+st.s32 [x], 1          : st.shared.s32 [y], 1
+ld.shared.s32 r0, [y]  : ld.s32 r0, [x]
+(device (kernel (cta (warp P0) (warp P1))))
+x: global, y: shared
+0:r0=0 /\\ 1:r0=0
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import shutil
@@ -157,6 +158,21 @@ def test_missing_tools_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     finally:
         nvrtc.compilers.cache_clear()
         nvjitlink.linkers.cache_clear()
+
+
+def test_compilers_are_chosen_by_architecture_and_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    new, old = (
+        nvrtc.Compiler(ctypes.CDLL(None), f"NVRTC {version}", known)
+        for version, known in (("13.4", (75, 80, 120)), ("12.9", (50, 60, 70, 75, 80, 120)))
+    )
+    monkeypatch.setattr(nvrtc, "compilers", lambda: (new, old))
+    assert compiler_for("sm_80") is new and compiler_for("sm_80", 13) is new and compiler_for("sm_80", 14) is new
+    assert compiler_for("sm_80", 12) is old and compiler_for("sm_60") is old and compiler_for("sm_60", 13) is old
+    with pytest.raises(MissingTool, match=r"the driver loads what CUDA 11 makes.*NVRTC 13\.4 and NVRTC 12\.9"):
+        compiler_for("sm_80", 11)
+    monkeypatch.setattr(nvrtc, "compilers", lambda: (new,))
+    with pytest.raises(MissingTool, match=r"for older ones: pip install 'gpudiy\[cuda12\]'"):
+        compiler_for("sm_60")
 
 
 def test_a_library_that_does_not_load_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -115,6 +115,13 @@ def test_lines_that_cannot_be_read(line: str, message: str, column: int) -> None
     assert "^" in str(caught.value)
 
 
+def test_braces_of_a_pair_and_of_an_operand() -> None:
+    """Old listings have braces around two instructions that issue together, and as an operand of DEPBAR."""
+    text = "Function : f\n /*0008*/ { MOV R1, R2;\n /*0010*/ MOV R3, R4; }\n /*0018*/ DEPBAR {1} ;\n"
+    (function,) = read_listing(text)
+    assert [one.text for one in function.instructions] == ["MOV R1, R2", "MOV R3, R4", "DEPBAR {1}"]
+
+
 def test_addresses_that_the_linker_fills_in() -> None:
     line = "        /*0010*/                   MOV R20, 32@lo((_Z6stressPjjj + .L_x_9@srel)) ;"
     (function,) = read_listing(f".text.kernel:\n{line}\n")
