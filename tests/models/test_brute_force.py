@@ -61,7 +61,7 @@ def test_random(name: str, loops: bool) -> None:
 @pytest.mark.parametrize("name", [*model_names(), *OTHERS])
 def test_many_random(name: str, loops: bool) -> None:
     examples = (HEAVY_OTHERS if name in OTHERS else HEAVY) // 2
-    compare(name, examples, Vocabulary(orders=ORDERS.get(name, False), loops=loops, threads=(2, 3), length=3))
+    compare(name, examples, Vocabulary(orders=ORDERS.get(name, False), loops=loops, threads=(2, 3), length=2))
 
 
 def test_the_naive_orders_are_all_there_are() -> None:
