@@ -25,6 +25,7 @@ KEPT = frozenset(
     f"R{number}" for number in range(256) if number in (1, 2) or 16 <= number < 32 or (number > 32 and number & 4)
 )  # the registers that a function must restore, by the ABI
 ASKED = symbol("asked")  # the word by which the specification asks for another round
+ANY = ("VOTE.ANY", ONE)
 RETURN = "R20"  # by the ABI
 MARKS = (("E", "STRONG", "SYS"), ("E", "CV"), ("E", "WT"))
 
@@ -150,12 +151,13 @@ class PathProof(ThreadProof):
         self.mask = kept
 
     def _vote(self, step: SassDecision) -> None:
-        """sm_75 goes on when all threads of a warp that vote are those that run, else it votes again."""
+        """sm_70 and sm_75 go on when all threads of a warp that vote are those that run, else they vote again."""
         condition = step.condition
         counted = condition.arguments[0] if condition.operation == "equal" and condition.arguments[1] is ZERO else None
         if isinstance(counted, Term) and counted.operation == "lop3" and counted.arguments[2:] == (ZERO, 0x0C):
             votes = [one.arguments[:2] for one in counted.arguments[:2] if isinstance(one, Term)]
-            if votes == [("VOTE.ANY", ONE), ("VOTEU.ANY", ONE)]:
+            different = counted.arguments[0] is not counted.arguments[1]
+            if different and votes in ([ANY, ("VOTEU.ANY", ONE)], [ANY, ANY]):
                 self.votes += 1
                 self.waits = not step.holds
                 return

@@ -127,7 +127,9 @@ class ThreadProofs:
             words = numbers.values(entry)
             starts = {(words[place] - 4 * place) & WORD for place in known}
             signs = [WORD if word >> 31 else 0 for word in numbers.values(low)]
-            if len(starts) == 1 and numbers.values(high) == signs:
+            end = 4 * len(self.function.threads)
+            inside = all((words[place] - start) & WORD <= end for place in self.possible for start in starts)
+            if len(starts) == 1 and inside and numbers.values(high) == signs:
                 return
         raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
 

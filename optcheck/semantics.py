@@ -81,7 +81,8 @@ PURE = frozenset({
     "BFE", "BFI", "BMSK", "BREV", "FLO", "IABS", "IADD", "IADD2", "IADD3", "IADD32I", "ICMP", "IMAD", "IMAD32I",
     "IMNMX", "IMUL", "IMUL32I", "ISCADD", "ISCADD32I", "ISET", "ISETP", "LEA", "LOP", "LOP3", "LOP32I", "POPC",
     "PSET", "PSETP",
-    "SHF", "SHL", "SHR", "SGXT", "VIADD", "VIMNMX", "XMAD", "PLOP3", "PRMT", "SEL", "MOV", "R2UR", "R2P", "P2R", "I2I",
+    "SHF", "SHL", "SHR", "SGXT", "VIADD", "VIADDMNMX", "VIMNMX", "XMAD", "PLOP3", "PRMT",
+    "SEL", "MOV", "R2UR", "R2P", "P2R", "I2I",
     "UIADD3", "UIMAD", "UIMNMX", "UISETP", "ULEA", "ULOP3",
     "UMOV", "UPLOP3", "UPRMT", "USEL", "USHF", "UIADD", "UVIADD",
     "UVIMNMX", "HFMA2",
@@ -151,11 +152,13 @@ def _add(instruction: SassInstruction, registers: Registers) -> dict[str, Term] 
         terms += [read_operand(one, registers) for one in carries]
     written = _write(instruction, add(*terms))
     outputs = [one for one in instruction.operands[1 : instruction.result_count] if isinstance(one, PredicateOperand)]
+    negative = any(getattr(one, "negated", False) for one in sources)
+    summands = sum(not (term.is_number and term.number == 0) for term in terms)
+    known = not negative and (summands <= 2 or all(predicate.name not in TRUE for predicate in outputs))
     for place, predicate in enumerate(outputs):
         if predicate.name not in TRUE:
-            exact = place == 0 and not any(getattr(one, "negated", False) for one in sources)
-            small = sum(not (term.is_number and term.number == 0) for term in terms) <= 3
-            carry = operate("carry", *terms) if exact and small else unknown("carry", place, *terms)
+            exact = known and (place == 0 or len(outputs) == 2)
+            carry = operate("carries", place + 1, *terms) if exact else unknown("carry", place, *terms)
             written[predicate.name] = carry
     return written
 
@@ -164,16 +167,12 @@ def _multiply(instruction: SassInstruction, registers: Registers) -> dict[str, T
     modifiers, sources = instruction.modifiers, instruction.sources
     if not _only(instruction, "MOV", "IADD", "SHL", "WIDE", "X", "HI") or len(sources) < 3:
         return None
-    if instruction.result_count > 1:
-        return None
     signed = int("U32" not in modifiers)
     a, b, low = (read_operand(one, registers) for one in sources[:3])
     if "WIDE" in modifiers:
-        high = read_operand(sources[2], registers, 1)
-        if a is ZERO or b is ZERO:
-            return _write(instruction, low, high)
-        parts = (operate(f"product {half}", a, b, low, high, signed) for half in ("low", "high"))
-        return _write(instruction, *parts)
+        return _multiply_wide(instruction, registers, a, b, low, signed)
+    if instruction.result_count > 1:
+        return None
     if "HI" in modifiers:
         return _write(instruction, operate("product high", a, b, low, read_operand(sources[2], registers, 1), signed))
     terms = [low]
@@ -184,6 +183,28 @@ def _multiply(instruction: SassInstruction, registers: Registers) -> dict[str, T
             return None
         terms.append(read_operand(sources[3], registers))
     return _write(instruction, add(*terms))
+
+
+def _multiply_wide(
+    instruction: SassInstruction, registers: Registers, a: Term, b: Term, low: Term, signed: int
+) -> dict[str, Term] | None:
+    """A product of 64 bits and a sum, with a carry into it or out of it."""
+    high = read_operand(instruction.sources[2], registers, 1)
+    if "X" in instruction.modifiers:
+        if len(instruction.sources) != 4 or instruction.result_count > 1:
+            return None
+        carry = read_operand(instruction.sources[3], registers)
+        low, high = add(low, carry), add(high, operate("carry", low, carry))
+    if ZERO in (a, b):
+        return _write(instruction, low, high) if instruction.result_count == 1 else None
+    parts = [operate(f"product {part}", a, b, low, high, signed) for part in ("low", "high", "carry")]
+    written = _write(instruction, *parts[:2])
+    for predicate in instruction.operands[1 : instruction.result_count]:
+        if not isinstance(predicate, PredicateOperand) or signed:
+            return None
+        if predicate.name not in TRUE:
+            written[predicate.name] = parts[2]
+    return written
 
 
 def _logic(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
@@ -322,9 +343,13 @@ def _scale(instruction: SassInstruction, registers: Registers) -> dict[str, Term
 
 
 def _minimum(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
-    if not _only(instruction) or len(instruction.sources) != 3:
+    """The smaller or greater of two values; the first of them may be a sum."""
+    values = [read_operand(one, registers) for one in instruction.sources]
+    if instruction.opcode == "VIADDMNMX" and len(values) == 4:
+        values[:2] = [add(*values[:2])]
+    if not _only(instruction) or len(values) != 3:
         return None
-    a, b, condition = (read_operand(one, registers) for one in instruction.sources)
+    a, b, condition = values
     if not condition.is_number:
         return None
     name = "minimum" if condition is ONE else "maximum"
@@ -339,7 +364,7 @@ def _permute(instruction: SassInstruction, registers: Registers) -> dict[str, Te
 
 
 def _halves(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
-    packed = instruction.packed_halves
+    packed = instruction.packed_halves if instruction.modifiers in ((), ("MMA",)) else None
     return None if packed is None else _write(instruction, number(packed))
 
 
@@ -355,7 +380,7 @@ SEMANTICS: dict[str, Callable[[SassInstruction, Registers], dict[str, Term] | No
     **dict.fromkeys(("SHF", "USHF"), _shift),
     **dict.fromkeys(("SHL", "SHR", "USHL", "USHR"), _shift_simply),
     **dict.fromkeys(("LEA", "ULEA"), _scale),
-    **dict.fromkeys(("IMNMX", "VIMNMX", "UIMNMX"), _minimum),
+    **dict.fromkeys(("IMNMX", "VIMNMX", "UIMNMX", "VIADDMNMX"), _minimum),
     **dict.fromkeys(("PRMT", "UPRMT"), _permute),
     "HFMA2": _halves,
 }

@@ -91,6 +91,13 @@ def unknown(name: str, *arguments: Term | int) -> Term:
     return _make("unknown", name, *arguments)
 
 
+def mentions_unknown(term: Term) -> bool:
+    """Whether an operation that optcheck does not know is in a term."""
+    if term.operation == "unknown":
+        return True
+    return any(isinstance(one, Term) and mentions_unknown(one) for one in term.arguments)
+
+
 def add(*terms: Term) -> Term:
     """A sum; numbers in it are added up."""
     total = 0
@@ -168,9 +175,11 @@ def _shift_right(high: int, low: int, distance: int, signed: int) -> int:
 OPERATIONS: dict[str, Callable[..., int]] = {
     "add": lambda *words: sum(words) & WORD,
     "carry": lambda *words: sum(words) >> 32 & 1,
+    "carries": lambda least, *words: int(sum(words) >> 32 >= least),
     "multiply": lambda a, b: a * b & WORD,
     "product low": lambda a, b, low, high, signed: _product(a, b, low, high, signed) & WORD,
     "product high": lambda a, b, low, high, signed: _product(a, b, low, high, signed) >> 32,
+    "product carry": lambda a, b, low, high, signed: a * b + (high << 32 | low) >> 64 & 1,
     "lop3": _lop3,
     "permute": _permute,
     "left": lambda a, distance: a << min(distance, 32) & WORD,

@@ -13,7 +13,7 @@ from optcheck.instruction_form import find_form_difference
 from optcheck.reference import DueAccess, DueFence, LoopBack, NotDefined, ReferenceRun
 from optcheck.sass import WORD
 from optcheck.specification import DependencyKind, ExpectedAccess
-from optcheck.term import Term
+from optcheck.term import Term, mentions_unknown
 
 
 class ThreadProof:
@@ -95,7 +95,8 @@ class ThreadProof:
         lines, ptx = (step.index,), (due.index,)
         due_address = [word & WORD for word in due.address] if expected.space is Space.SHARED else due.address
         if not self.same(address, due_address):
-            raise Disproved(Finding.CHANGED, f"access {due.position} has another address", lines, ptx)
+            why = f"access {due.position} has another address"
+            raise Disproved(_judge(step.address), why, lines, ptx)
         different = find_form_difference(expected, step.instruction, self.function.mapping)
         if different:
             raise Disproved(Finding.CHANGED, different, lines, ptx)
@@ -118,7 +119,7 @@ class ThreadProof:
             mask = (1 << bits) - 1
             if not self.same([word & mask for word in stored], [word & mask for word in words]):
                 why = f"access {due.position} has another value"
-                raise Disproved(Finding.CHANGED, why, (step.index,), (due.index,))
+                raise Disproved(_judge(terms), why, (step.index,), (due.index,))
 
     def _check_dependencies(self, step: SassAccess, due: DueAccess) -> None:
         """Address and data must be computed from what they depend on, unless the path leaves them only one value."""
@@ -162,3 +163,8 @@ class ThreadProof:
 
     def same(self, one: Words, other: Words) -> bool:
         return one == other or all(one[place] == other[place] for place in self.mask)
+
+
+def _judge(terms: tuple[Term, ...]) -> Finding:
+    """What it means that a value is another: nothing, if it went through an instruction that is not understood."""
+    return Finding.UNVERIFIABLE if any(mentions_unknown(term) for term in terms) else Finding.CHANGED

@@ -194,7 +194,7 @@ class SassMachine:
     def note(self, instruction: SassInstruction, address: AddressOperand, place: int) -> None:
         name = ".".join((instruction.opcode, *sorted(instruction.modifiers)))
         data = tuple(self.value(one, word) for one in instruction.data for word in range(instruction.words))
-        described = ()
+        described: tuple[int, ...] = ()
         if address.descriptor:
             described = (self.read(address.descriptor), self.read(successor(address.descriptor, 1)))
         launch = 0 <= place - LAUNCH < 0x800
