@@ -195,9 +195,9 @@ def _multiply_wide(
             return None
         carry = read_operand(instruction.sources[3], registers)
         low, high = add(low, carry), add(high, operate("carry", low, carry))
-    if ZERO in (a, b):
-        return _write(instruction, low, high) if instruction.result_count == 1 else None
-    parts = [operate(f"product {part}", a, b, low, high, signed) for part in ("low", "high", "carry")]
+    parts = [low, high, ZERO]
+    if ZERO not in (a, b):
+        parts = [operate(f"product {part}", a, b, low, high, signed) for part in ("low", "high", "carry")]
     written = _write(instruction, *parts[:2])
     for predicate in instruction.operands[1 : instruction.result_count]:
         if not isinstance(predicate, PredicateOperand) or signed:
