@@ -142,6 +142,7 @@ class ThreadProofs:
                 if self.before is None:
                     self._choose_again()
                 return
+            self._forbid_thread((step.condition,), step.index)
             if self.before is not None:
                 self.before.step(step)
                 return
@@ -150,6 +151,7 @@ class ThreadProofs:
 
     def access(self, step: SassAccess) -> tuple[Term, ...]:
         """Raises `Disproved`."""
+        self._forbid_thread((*step.address, *(term for words in step.data for term in words)), step.index)
         if self.before is not None:
             loaded = self.before.load_field(step)
             if loaded is not None:
@@ -159,6 +161,12 @@ class ThreadProofs:
         if any(one != read[0] for one in read):
             raise Disproved(Finding.UNVERIFIABLE, "an access may belong to two threads", (step.index,))
         return read[0] if read else ()
+
+    def _forbid_thread(self, terms: tuple[Term, ...], index: int) -> None:
+        """The number of the thread only chooses its code: values that contain it are not compared for each thread."""
+        wanted = symbol("entry", THREAD)
+        if any(wanted in term.symbols for term in terms):
+            raise Disproved(Finding.UNVERIFIABLE, "the number of the thread is in a value", (index,))
 
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """A loop begins."""
