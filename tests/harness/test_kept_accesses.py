@@ -124,6 +124,17 @@ def test_coherence_and_two_spaces(architecture: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.heavy
+def test_classic_survives_on_volta(tmp_path: Path) -> None:
+    try:
+        find_tool("nvdisasm", "sm_70")
+        compiler_for("sm_70")
+    except MissingTool as error:
+        pytest.skip(str(error))
+    tests = [*family("classic"), *family("coherence")]
+    assert count_findings(tests, "sm_70", tmp_path) == {"unchanged": 131 + 178}
+
+
+@pytest.mark.heavy
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_families_survive(architecture: str, tmp_path: Path) -> None:
     """All of coherence and a random thousand of thesis: none may be changed; the table of docs/optcheck.md has more."""
