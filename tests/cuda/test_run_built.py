@@ -16,21 +16,22 @@ from gpudiy.litmus import Test, print_test, read_test
 pytestmark = pytest.mark.cuda
 Make = Callable[..., Machine]
 
-# Two loads that the compiler swaps.
-SWAPPED = """GPU_PTX CoRR
-{0:.reg .s32 r1; 1:.reg .s32 r1; 1:.reg .s32 r2;}
+# A dependency that the compiler sees through.
+BROKEN = """GPU_PTX LB+xor
+{0:.reg .s32 r1; 0:.reg .s32 r2; 1:.reg .s32 r1;}
  P0 | P1 ;
- st.s32 [x],1 | ld.s32 r1,[x] ;
-  | ld.s32 r2,[x] ;
+ ld.cg.s32 r1,[x] | ld.cg.s32 r1,[y] ;
+ xor.b32 r2,r1,r1 | st.cg.s32 [x],1 ;
+ st.cg.s32 [y],r2 | ;
 (device (kernel (cta (warp P0)) (cta (warp P1))))
-x: global
-exists (1:r1=1 /\\ 1:r2=0)
+x: global, y: global
+exists (0:r1=1 /\\ 1:r1=1)
 """
 
 
 def build(here: Machine, tests: list[Test], architectures: str = "sm_80") -> Path:
     """A folder with the tests, built by the command line; their host builds stand ready."""
-    here.add_tests([test for test in tests if test.name != "CoRR"])
+    here.add_tests([test for test in tests if test.name != "LB+xor"])
     paths = []
     for test in tests:
         paths.append(here.directory / f"{test.name}.litmus")
@@ -55,7 +56,7 @@ def records(found: CompletedProcess[str]) -> dict[str, dict[str, object]]:
 def test_the_cubins_of_the_folder_run(machine: Make) -> None:
     """Without a cache and without a compiler, so that nothing can be built again."""
     here = machine()
-    folder = build(here, [sb_test(name="built"), read_test(SWAPPED)])
+    folder = build(here, [sb_test(name="built"), read_test(BROKEN)])
     (cubin,) = folder.glob("*.cubin")
     alone = Machine(here.directory, more={"XDG_CACHE_HOME": str(here.directory / "empty"), "GPUDIY_BATCH": "1"})
     found = run(alone, folder, "-d", "cuda:0")
@@ -64,8 +65,8 @@ def test_the_cubins_of_the_folder_run(machine: Make) -> None:
     assert both["built"]["ending"] == "finished"
     assert both["built"]["optcheck"] == "unchanged"
     assert str(both["built"]["toolkit"]).startswith("NVRTC")
-    assert both["CoRR"]["ending"] == "refused"
-    assert str(both["CoRR"]["reason"]).startswith("optcheck: ")
+    assert both["LB+xor"]["ending"] == "refused"
+    assert str(both["LB+xor"]["reason"]).startswith("optcheck: ")
     assert here.journal.violations == []
     assert {entry["bytes"] for entry in here.journal.entries("module")} == {str(cubin.stat().st_size)}
     assert not (here.directory / "empty").exists()
@@ -111,10 +112,10 @@ def test_cubins_of_another_version_are_refused(machine: Make) -> None:
 
 def test_other_devices_take_the_tests_from_the_folder(machine: Make) -> None:
     here = machine()
-    folder = build(here, [sb_test(), read_test(SWAPPED)], "sm_80,sm_90")
+    folder = build(here, [sb_test(), read_test(BROKEN)], "sm_80,sm_90")
     found = run(here, folder, "-d", "sim:kepler,cuda:0")
     devices = [(record["test"], record["device"]) for record in map(json.loads, found.stdout.splitlines())]
-    assert sorted(devices) == [("CoRR", "cuda:0"), ("CoRR", "sim:kepler"), ("SB", "cuda:0"), ("SB", "sim:kepler")]
+    assert sorted(devices) == [("LB+xor", "cuda:0"), ("LB+xor", "sim:kepler"), ("SB", "cuda:0"), ("SB", "sim:kepler")]
     assert here.journal.violations == []
 
 
