@@ -11,11 +11,20 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from optcheck.graph import STACK_TARGETS, Graph
-from optcheck.sass import TRUE, AddressOperand, PredicateOperand, RegisterOperand, SassInstruction, Touch, successor
+from optcheck.sass import (
+    TRUE,
+    AddressOperand,
+    NameOperand,
+    PredicateOperand,
+    RegisterOperand,
+    SassInstruction,
+    Touch,
+    successor,
+)
 from optcheck.sass import UNIFORM_ZERO as UNIFORM_ZERO_REGISTER
 from optcheck.sass import ZERO as ZERO_REGISTER
-from optcheck.semantics import read_operand, read_register, results
-from optcheck.term import ZERO, Term, add, negate, number, symbol
+from optcheck.semantics import Computation, computation_of, only_computes, read_operand, read_register, results
+from optcheck.term import ZERO, Term, add, entry, negate, number, symbol
 
 MOST_STEPS = 40_000  # instructions of all paths together
 STACK = "R1"
@@ -23,6 +32,7 @@ VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
 SILENT = frozenset({"NOP", "YIELD", "WARPSYNC", "BMOV", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK"})
 ENDS = frozenset({"EXIT", "RET"})
 PUSHES = frozenset(STACK_TARGETS.values())
+NOT_KNOWN = Computation(())  # whether instructions only compute
 
 
 class NotUnderstood(Exception):
@@ -140,6 +150,7 @@ class SassExecution:
         self.starts = {graph.starts[head]: head for head in self.bodies}
         self.steps = 0
         self.waiting: list[_State] = []
+        self._computations: dict[int, Computation | None] = {}  # by where they begin
 
     def run(self, watcher: Watcher) -> None:
         """Run all paths; raises `NotUnderstood`."""
@@ -166,24 +177,34 @@ class SassExecution:
                     return PathEnd(index, self.instructions[index], head, state.registers)
                 self._enter_loop(state, head)
             state.resumed = False
-            instruction = self.instructions[index]
-            move = instruction.plain_move
-            if move is not None:
-                source = state.registers.get(move[1])
-                state.registers[move[0]] = symbol("entry", move[1]) if source is None else source
-                state.index += 1
+            computation = self._computations.get(index, NOT_KNOWN)
+            if computation is NOT_KNOWN:
+                computation = self._find_computation(index)
+            if computation is not None:
+                state.registers.update(computation.run(state.registers))
+                state.index += len(computation.instructions)
                 continue
-            if not self._holds(state, instruction.guard, index):
+            instruction = self.instructions[index]
+            if instruction.guard is not None and not self._holds(state, instruction.guard, index):
                 state.index += 1
                 continue
             if instruction.opcode in ENDS:
                 return PathEnd(index, instruction, None, state.registers)
             self._step(state, instruction)
 
-    def _holds(self, state: _State, guard: PredicateOperand | None, index: int) -> bool:
+    def _find_computation(self, index: int) -> Computation | None:
+        """The instructions from here on that only compute, up to the head of a loop."""
+        end = index
+        while end < len(self.instructions) and only_computes(self.instructions[end]):
+            end += 1
+            if end in self.starts:
+                break
+        found = computation_of(tuple(self.instructions[index:end])) if end > index else None
+        self._computations[index] = found
+        return found
+
+    def _holds(self, state: _State, guard: PredicateOperand, index: int) -> bool:
         """Whether the predicate holds on this path; if both are possible, the other way waits."""
-        if guard is None:
-            return True
         if guard.name in TRUE:
             return not guard.negated
         return self._decide(state, read_register(guard.name, state.registers), index) != guard.negated
@@ -239,21 +260,18 @@ class SassExecution:
         elif opcode in UNKNOWN_EFFECTS or instruction.leaves:
             raise NotUnderstood(f"{opcode} is not understood", index)
         else:
-            self._compute(state, instruction, index)
+            state.registers.update(results(instruction, state.registers, index))
 
     def _converge(self, state: _State, instruction: SassInstruction, index: int) -> None:
         """BSSY says where the threads of a warp will meet; BSYNC must be just before that place."""
-        barrier = str(instruction.operands[0]) if instruction.operands else ""
+        operand = instruction.operands[0] if instruction.operands else None
+        barrier = operand.text if isinstance(operand, NameOperand) else str(operand)
         if instruction.opcode == "BSSY":
             state.barriers = {**state.barriers, barrier: self._target(index)}
         elif state.barriers.get(barrier) != index + 1:
             raise NotUnderstood("threads meet where they should not", index)
         else:
             state.barriers = {name: place for name, place in state.barriers.items() if name != barrier}
-
-    def _compute(self, state: _State, instruction: SassInstruction, index: int) -> None:
-        written = results(instruction, state.registers, index)
-        state.registers.update(written)
 
     def _target(self, index: int) -> int:
         targets = self.graph.function.targets_of(index)
@@ -301,10 +319,8 @@ class SassExecution:
             self._access_stack(state, instruction, address, index)
             return
         place = _address(address, instruction, state, index)
-        data = tuple(
-            tuple(read_operand(one, state.registers, word) for word in range(instruction.words))
-            for one in instruction.data
-        )
+        words = range(instruction.words)
+        data = tuple([tuple([read_operand(one, state.registers, word) for word in words]) for one in instruction.data])
         offset = address.offset - (1 << 32) if address.offset >> 31 else address.offset
         descriptor = None
         if address.descriptor:
@@ -343,10 +359,10 @@ def stack_word(offset: int) -> str:
 
 
 def _stack_offset(place: Term) -> int | None:
-    entry = symbol("entry", STACK)
-    if place is entry:
+    start = entry(STACK)
+    if place is start:
         return 0
-    if place.operation == "add" and len(place.arguments) == 2 and place.arguments[0] is entry:
+    if place.operation == "add" and len(place.arguments) == 2 and place.arguments[0] is start:
         last = place.arguments[1]
         if isinstance(last, Term) and last.is_number:
             return last.number - (1 << 32) if last.number >> 31 else last.number

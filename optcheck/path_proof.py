@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -16,7 +15,7 @@ from optcheck.mapping import Generation
 from optcheck.reference import LoopBack, ReferenceRun
 from optcheck.sass import WORD, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess
-from optcheck.term import ONE, ZERO, Term, operate, symbol
+from optcheck.term import ONE, ZERO, Term, entry, operate, symbol
 from optcheck.thread_proof import ThreadProof
 
 PLAIN = {1: ("E",), 2: ("E", "64"), 4: ("E", "128")}  # the modifiers of a weak access, by its words
@@ -70,7 +69,8 @@ class PathProof(ThreadProof):
 
     def fork(self) -> PathProof:
         """A copy; what it shares is never changed in place."""
-        other = copy(self)
+        other = object.__new__(PathProof)
+        other.__dict__.update(self.__dict__)
         other.heads = dict(self.heads)
         other.run = None if self.run is None else self.run.fork()
         return other
@@ -100,9 +100,9 @@ class PathProof(ThreadProof):
         """The descriptor of global memory is at a fixed place of constant memory."""
         if step.descriptor is None:
             return
-        for place in DESCRIPTORS:
-            if step.descriptor == (symbol("constant", 0, place), symbol("constant", 0, place + 4)):
-                return
+        low, high = (one.arguments if one.operation == "symbol" else () for one in step.descriptor)
+        if any(low == ("constant", 0, place) and high == ("constant", 0, place + 4) for place in DESCRIPTORS):
+            return
         raise Disproved(Finding.CHANGED, "the descriptor of memory is another", (step.index,))
 
     def step(self, step: Step) -> None:
@@ -122,9 +122,9 @@ class PathProof(ThreadProof):
         if self.loop is not None:
             return {}
         self.loop = step.block
-        starts = {symbol("entry", FIRST): INSTANCE}
+        starts = {entry(FIRST): INSTANCE}
         if self.values.frame.shared:
-            starts[symbol("entry", GROUP)] = SLOT
+            starts[entry(GROUP)] = SLOT
         self.carried = {
             name: starts[before]
             for name, before in step.before.items()
@@ -321,7 +321,7 @@ class PathProof(ThreadProof):
     def _check_return(self, path: PathEnd) -> None:
         """The function returns to where it was called from, with the registers that its caller keeps."""
         for name in KEPT.intersection(path.registers):
-            if path.registers[name] is not symbol("entry", name):
+            if path.registers[name] is not entry(name):
                 raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
         instruction = path.instruction
         operands = [one.name for one in instruction.operands if isinstance(one, RegisterOperand)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
@@ -27,8 +26,9 @@ from optcheck.graph import Graph
 from optcheck.mapping import SassMapping
 from optcheck.path_proof import PathProof, mentions_votes
 from optcheck.sass import WORD
+from optcheck.semantics import forget_computations
 from optcheck.specification import Specification
-from optcheck.term import Samples, Term, forget_terms, symbol
+from optcheck.term import Samples, Term, entry, forget_terms
 
 Result = TypeVar("Result")
 COMMON = (0, 1, 2, WORD, 1 << 31, 3)
@@ -43,6 +43,7 @@ class FunctionProof:
         self.graph = graph
         self.mapping = mapping
         if forget_terms():
+            forget_computations()
             frame_samples.cache_clear()
             frame_values.cache_clear()
             mentions_votes.cache_clear()
@@ -62,7 +63,7 @@ class FunctionProof:
     def find_failure(self) -> Disproved | None:
         """Why the function is not proved to be the test; None if it is."""
         numbers = [*range(len(self.codes)), len(self.codes), 1000, WORD, 1 << 31]
-        asked = Samples(len(numbers), {symbol("entry", THREAD): numbers})
+        asked = Samples(len(numbers), {entry(THREAD): numbers})
         scratch: frozenset[str] = frozenset()
         while True:
             function = ExpectedFunction(self.values, self.mapping, self.codes, asked, self.special, scratch)
@@ -111,7 +112,8 @@ class ThreadProofs:
 
     def fork(self) -> ThreadProofs:
         """A copy for another way."""
-        other = copy(self)
+        other = object.__new__(ThreadProofs)
+        other.__dict__.update(self.__dict__)
         other.before = None if self.before is None else self.before.fork()
         other.proofs = [one.fork() for one in self.proofs]
         return other
@@ -121,10 +123,10 @@ class ThreadProofs:
         self.tables = True
         low, high = step.place
         numbers = self.function.numbers
-        entry = low.arguments[2] if low.operation == "unknown" and low.arguments[:2] == ("constant", 2) else None
+        place_of = low.arguments[2] if low.operation == "unknown" and low.arguments[:2] == ("constant", 2) else None
         known = [place for place in self.possible if place < len(self.function.threads)]
-        if isinstance(entry, Term) and entry.symbols == {symbol("entry", THREAD)} and self.before is not None:
-            words = numbers.values(entry)
+        if isinstance(place_of, Term) and place_of.symbols == {entry(THREAD)} and self.before is not None:
+            words = numbers.values(place_of)
             starts = {(words[place] - 4 * place) & WORD for place in known}
             signs = [WORD if word >> 31 else 0 for word in numbers.values(low)]
             end = 4 * len(self.function.threads)
@@ -136,7 +138,7 @@ class ThreadProofs:
     def step(self, step: Step) -> None:
         """Raises `Disproved`."""
         if isinstance(step, SassDecision):
-            if step.condition.symbols == {symbol("entry", THREAD)}:
+            if step.condition.symbols == {entry(THREAD)}:
                 words = self.function.numbers.values(step.condition)
                 self.possible = [place for place in self.possible if bool(words[place]) == step.holds]
                 if self.before is None:
@@ -164,9 +166,10 @@ class ThreadProofs:
 
     def _forbid_thread(self, terms: tuple[Term, ...], index: int) -> None:
         """The number of the thread only chooses its code: values that contain it are not compared for each thread."""
-        wanted = symbol("entry", THREAD)
-        if any(wanted in term.symbols for term in terms):
-            raise Disproved(Finding.UNVERIFIABLE, "the number of the thread is in a value", (index,))
+        wanted = entry(THREAD)
+        for term in terms:
+            if wanted in term.symbols:
+                raise Disproved(Finding.UNVERIFIABLE, "the number of the thread is in a value", (index,))
 
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """A loop begins."""

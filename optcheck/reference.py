@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass
 
 from gpudiy.litmus.access import ScalarType
@@ -95,7 +94,8 @@ class ReferenceRun:
 
     def fork(self) -> ReferenceRun:
         """A copy that goes another way."""
-        other = copy(self)
+        other = object.__new__(ReferenceRun)
+        other.__dict__.update(self.__dict__)
         other.registers, other.seen, other.heads = dict(self.registers), dict(self.seen), dict(self.heads)
         other.loaded = set(self.loaded)
         return other

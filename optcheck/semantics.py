@@ -19,7 +19,20 @@ from optcheck.sass import (
     successor,
 )
 from optcheck.sass import ZERO as ZERO_REGISTER
-from optcheck.term import ONE, ZERO, Term, add, conjunction, disjunction, negate, number, operate, symbol, unknown
+from optcheck.term import (
+    ONE,
+    ZERO,
+    Term,
+    add,
+    conjunction,
+    disjunction,
+    entry,
+    negate,
+    number,
+    operate,
+    symbol,
+    unknown,
+)
 
 COMPARISONS = frozenset({"EQ", "NE", "LT", "LE", "GT", "GE"})
 HARMLESS = frozenset({"U32", "S32", "reuse", "AND", "LUT"})  # modifiers that leave a result as it is
@@ -32,7 +45,7 @@ def read_register(name: str, registers: Registers) -> Term:
         return ZERO
     if name in TRUE:
         return ONE
-    return registers.get(name) or symbol("entry", name)
+    return registers.get(name) or entry(name)
 
 
 def read_operand(operand: Operand, registers: Registers, word: int = 0) -> Term:
@@ -61,6 +74,77 @@ def _apply_sign(value: Term, operand: RegisterOperand | ConstantOperand) -> Term
     if operand.inverted:
         value = operate("lop3", value, ZERO, ZERO, 0x0F)
     return operate("multiply", value, number(-1)) if operand.negated else value
+
+
+class _ReadRegisters(dict[str, Term]):
+    """Registers that note what is read of them before it is written."""
+
+    def __init__(self, registers: Registers) -> None:
+        super().__init__(registers)
+        self.read: dict[str, Term | None] = {}
+        self.written: dict[str, Term] = {}
+
+    def get(self, name: str, default: object = None) -> Term | None:  # type: ignore[override]
+        found = super().get(name)
+        if name not in self.written:
+            self.read[name] = found
+        return found
+
+    def write(self, words: dict[str, Term]) -> None:
+        """What an instruction writes."""
+        self.update(words)
+        self.written.update(words)
+
+
+class Computation:
+    """Instructions one after the other that only compute.
+
+    What they wrote is kept, with all that they read for it: paths and functions have much code in common.
+    """
+
+    def __init__(self, instructions: tuple[SassInstruction, ...]) -> None:
+        self.instructions = instructions
+        self._known: list[tuple[tuple[str, ...], dict[tuple[Term | None, ...], dict[str, Term]]]] = []
+
+    def run(self, registers: dict[str, Term]) -> dict[str, Term]:
+        """The registers that are written, with their values; nobody may change them."""
+        for names, found in self._known:
+            written = found.get(tuple(map(registers.get, names)))
+            if written is not None:
+                return written
+        noted = _ReadRegisters(registers)
+        for instruction in self.instructions:
+            move = instruction.plain_move
+            noted.write(results(instruction, noted, 0) if move is None else {move[0]: read_register(move[1], noted)})
+        names, words = tuple(noted.read), tuple(noted.read.values())
+        for others, found in self._known:
+            if others == names:
+                found[words] = noted.written
+                return noted.written
+        self._known.append((names, {words: noted.written}))
+        return noted.written
+
+
+_COMPUTATIONS: dict[tuple[str, ...], Computation] = {}  # by the texts of their instructions
+
+
+def computation_of(instructions: tuple[SassInstruction, ...]) -> Computation:
+    """The computation of these instructions, with what it computed before."""
+    texts = tuple([one.text for one in instructions])
+    found = _COMPUTATIONS.get(texts)
+    if found is None:
+        found = _COMPUTATIONS[texts] = Computation(instructions)
+    return found
+
+
+def forget_computations() -> None:
+    """Forget what was computed before: its terms are no longer those of today."""
+    _COMPUTATIONS.clear()
+
+
+def only_computes(instruction: SassInstruction) -> bool:
+    """Whether all that an instruction does is to write registers, always, from its operands."""
+    return instruction.guard is None and instruction.opcode in PURE and not instruction.joins
 
 
 def results(instruction: SassInstruction, registers: Registers, unique: int) -> dict[str, Term]:

@@ -65,12 +65,25 @@ def symbol(*name: object) -> Term:
     return _make("symbol", *name)
 
 
+class _Entries(dict[str, Term]):
+    """The words that registers hold at entry."""
+
+    def __missing__(self, name: str) -> Term:
+        found = self[name] = symbol("entry", name)
+        return found
+
+
+_ENTRIES = _Entries()
+entry = _ENTRIES.__getitem__  # from the name of a register
+
+
 def forget_terms() -> bool:
     """If there are very many terms, give their memory back: those made before are no longer equal to new ones."""
     if len(_TERMS) < MOST_TERMS:
         return False
     numbers = {key: term for key, term in _TERMS.items() if term.is_number}
     _TERMS.clear()
+    _ENTRIES.clear()
     _TERMS.update(numbers)
     return True
 

@@ -44,9 +44,9 @@ def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> Cu
     for code in codes:
         tests.setdefault(code.function, []).append(code.test)
     found: dict[str, deque[Check]] = {}
-    frames = {(code.function, code.test): frame_of(code) for code in codes}
+    frames = {(code.function, id(code.test)): frame_of(code) for code in codes}  # a test is slow to hash
     functions = read_listing(select_functions(listing, FUNCTIONS))
-    for check in check_functions(functions, tests, architecture, lambda name, test: frames[name, test]):
+    for check in check_functions(functions, tests, architecture, lambda name, test: frames[name, id(test)]):
         found.setdefault(check.kernel, deque()).append(check)
     checks = tuple(found[code.function].popleft() for code in codes)  # of one function: in the order of its tests
     return CubinCheck(checks, check_stress(listing))
