@@ -27,6 +27,7 @@ from gpudiy.diy.generator import Generator
 from gpudiy.harness.build import BuildResult, build_tests
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.checking import FUNCTIONS, disassemble_cubin, select_functions
+from gpudiy.harness.frame import find_frame
 from gpudiy.harness.nvrtc import compiler_for
 from gpudiy.harness.source import Dialect, module_source, render_test
 from gpudiy.litmus import read_test
@@ -98,10 +99,15 @@ def optcheck(folder: Path) -> None:
     binaries = [path.read_bytes() for path in sorted(folder.glob("*/*.cubin"))]
     listings = [select_functions(disassemble_cubin(binary), FUNCTIONS) for binary in binaries]
     found_tests = [read_binary(binary).tests for binary in binaries]
+    frames = {
+        (name, id(test)): find_frame(name, test) for named in found_tests for name, own in named.items() for test in own
+    }
 
     def check() -> None:
         for listing, tests in zip(listings, found_tests, strict=True):
-            for _ in check_functions(read_listing(listing), tests, ARCHITECTURE):
+            for _ in check_functions(
+                read_listing(listing), tests, ARCHITECTURE, lambda name, test: frames[name, id(test)]
+            ):
                 pass
 
     _, cpu = timed(check)
