@@ -10,7 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from optcheck.computation import Computation, computation_of, only_computes
 from optcheck.graph import STACK_TARGETS, Graph
+from optcheck.path_steps import (
+    NotUnderstood,
+    PathEnd,
+    SassAccess,
+    SassDecision,
+    SassFence,
+    SassLoop,
+    SassTable,
+    Step,
+)
 from optcheck.sass import (
     TRUE,
     AddressOperand,
@@ -23,7 +34,7 @@ from optcheck.sass import (
 )
 from optcheck.sass import UNIFORM_ZERO as UNIFORM_ZERO_REGISTER
 from optcheck.sass import ZERO as ZERO_REGISTER
-from optcheck.semantics import Computation, computation_of, only_computes, read_operand, read_register, results
+from optcheck.semantics import read_operand, read_register, results
 from optcheck.term import ZERO, Term, add, entry, negate, number, symbol
 
 MOST_STEPS = 40_000  # instructions of all paths together
@@ -33,73 +44,6 @@ SILENT = frozenset({"NOP", "YIELD", "WARPSYNC", "BMOV", "DEPBAR", "LDGDEPBAR", "
 ENDS = frozenset({"EXIT", "RET"})
 PUSHES = frozenset(STACK_TARGETS.values())
 NOT_KNOWN = Computation(())  # whether instructions only compute
-
-
-class NotUnderstood(Exception):
-    """Code that optcheck cannot execute; `index` is its instruction."""
-
-    def __init__(self, why: str, index: int) -> None:
-        super().__init__(why)
-        self.why = why
-        self.index = index
-
-
-@dataclass(frozen=True, slots=True)
-class SassAccess:
-    """A load, store or atomic: the words of its address and of its data."""
-
-    index: int
-    instruction: SassInstruction
-    address: tuple[Term, Term]
-    offset: int
-    data: tuple[tuple[Term, ...], ...]
-    descriptor: tuple[Term, Term] | None
-
-
-@dataclass(frozen=True, slots=True)
-class SassFence:
-    """A fence, a barrier, or another instruction that orders memory."""
-
-    index: int
-    instruction: SassInstruction
-
-
-@dataclass(frozen=True, slots=True)
-class SassDecision:
-    """A predicate that decides how the path goes on, and its value."""
-
-    index: int
-    condition: Term
-    holds: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SassLoop:
-    """The head of a loop: what it writes, with the values before it."""
-
-    block: int
-    before: dict[str, Term]
-
-
-Step = SassFence | SassDecision
-
-
-@dataclass(frozen=True, slots=True)
-class PathEnd:
-    """How a path ends: at an instruction, or back at the head of a loop, with what the registers hold."""
-
-    index: int
-    instruction: SassInstruction
-    back_to: int | None  # the block of the head
-    registers: dict[str, Term]
-
-
-@dataclass(frozen=True, slots=True)
-class SassTable:
-    """A jump to the place that two words name."""
-
-    index: int
-    place: tuple[Term, Term]
 
 
 class Watcher(Protocol):

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpudiy.litmus.instruction import Immediate, operands_of
-from optcheck.execution import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried, Words
 from optcheck.finding import Finding
 from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SAMPLES, SLOT, SPECIFICATION, StoredResult
 from optcheck.literal import POSITIONS
 from optcheck.mapping import Generation
+from optcheck.path_steps import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
 from optcheck.reference import LoopBack, ReferenceRun
 from optcheck.sass import WORD, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess

@@ -9,24 +9,16 @@ from typing import TypeVar
 
 from gpudiy.litmus.instruction import Immediate, operands_of
 from gpudiy.litmus.test import Test, Thread
-from optcheck.execution import (
-    NotUnderstood,
-    PathEnd,
-    SassAccess,
-    SassDecision,
-    SassExecution,
-    SassLoop,
-    SassTable,
-    Step,
-)
+from optcheck.computation import forget_computations
+from optcheck.execution import SassExecution
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried
 from optcheck.finding import Cluster, Finding
 from optcheck.frame import THREAD, Frame, frame_samples, frame_values
 from optcheck.graph import Graph
 from optcheck.mapping import SassMapping
 from optcheck.path_proof import PathProof, mentions_votes
+from optcheck.path_steps import NotUnderstood, PathEnd, SassAccess, SassDecision, SassLoop, SassTable, Step
 from optcheck.sass import WORD
-from optcheck.semantics import forget_computations
 from optcheck.specification import Specification
 from optcheck.term import Samples, Term, entry, forget_terms
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gpudiy.litmus.access import Space
 from gpudiy.litmus.instruction import Atomic, Load
-from optcheck.execution import SassAccess, SassFence
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, Words
 from optcheck.fence_form import expected_fences, fence_text
 from optcheck.finding import Finding
 from optcheck.frame import SAMPLES, read_symbol
 from optcheck.instruction_form import find_form_difference
+from optcheck.path_steps import SassAccess, SassFence
 from optcheck.reference import DueAccess, DueFence, LoopBack, NotDefined, ReferenceRun
 from optcheck.sass import WORD
 from optcheck.specification import DependencyKind, ExpectedAccess
