@@ -140,4 +140,6 @@ def test_families_survive(architecture: str, tmp_path: Path) -> None:
     """All of coherence and a random thousand of thesis: none may be changed; the table of docs/optcheck.md has more."""
     coherence, thesis = family("coherence"), random.Random(15).sample(family("thesis"), 1000)
     assert len(coherence) == 178
-    assert count_findings([*coherence, *thesis], architecture, tmp_path) == {"unchanged": 1178}
+    different = list(dict.fromkeys([*coherence, *thesis]))  # some tests are in both families
+    assert len(different) > 1150
+    assert count_findings(different, architecture, tmp_path) == {"unchanged": len(different)}
