@@ -5,31 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_value
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.dependencies import branch_targets
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Immediate,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    destination_of,
-    guard_of,
-)
 from gpudiy.litmus.test import RegisterDeclaration, Thread
 from optcheck.term import WIDE, random_words
 
@@ -47,7 +27,7 @@ class DueAccess:
 
     index: int
     position: int
-    instruction: MemoryInstruction
+    instruction: isa.MemoryInstruction
     address: Words
     data: tuple[Words, ...]
 
@@ -57,7 +37,7 @@ class DueFence:
     """The next fence."""
 
     index: int
-    fence: Fence | ProxyFence | Barrier
+    fence: isa.Fence | isa.ProxyFence | isa.Barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +88,14 @@ class ReferenceRun:
         while self.index < len(self.thread):
             index, instruction = self.index, self.thread[self.index]
             self.index += 1
-            guard = guard_of(instruction)
+            guard = isa.guard_of(instruction)
             if guard is not None:
                 held = self.registers[guard.predicate.name]
                 holds = decide([word & 1 for word in held], guard.predicate.name in self.loaded)
                 if holds == guard.negated:
                     continue
             match instruction:
-                case Load() | Store() | Atomic() | Reduce():
+                case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                     self.accesses += 1
                     sources = _sources(instruction)
                     data = tuple(self._operand(one) for one in sources)
@@ -123,24 +103,24 @@ class ReferenceRun:
                     if data:
                         self.seen[position] = data[0]
                     return DueAccess(index, position, instruction, self._address(instruction), data)
-                case Fence() | ProxyFence() | Barrier():
+                case isa.Fence() | isa.ProxyFence() | isa.Barrier():
                     return DueFence(index, instruction)
-                case Alu():
+                case isa.Alu():
                     self._compute(instruction)
-                case SetPredicate():
+                case isa.SetPredicate():
                     self._compare(instruction)
-                case Branch():
+                case isa.Branch():
                     target = self.targets[index]
                     if target <= index:
                         return LoopBack(target)
                     self.index = target
-                case Label():
+                case isa.Label():
                     self._enter(index)
         return None
 
     def give(self, access: DueAccess, words: Words) -> None:
         """Give a load or an atomic its result."""
-        destination = destination_of(access.instruction)
+        destination = isa.destination_of(access.instruction)
         if destination is not None:
             self.registers[destination.name] = self.seen[access.position] = words
             self.loaded.add(destination.name)
@@ -152,36 +132,36 @@ class ReferenceRun:
             return
         self.heads[index] = self.accesses
         for instruction in self.thread[index : max(lasts) + 1]:
-            written = destination_of(instruction)
+            written = isa.destination_of(instruction)
             if written is not None:
                 low = random_words(("loop", index, written.name), self.count)
                 high = random_words(("loop", index, written.name, 1), self.count)
                 self.registers[written.name] = [a | b << 32 for a, b in zip(low, high, strict=True)]
                 self.loaded.add(written.name)
 
-    def _operand(self, operand: Operand) -> Words:
+    def _operand(self, operand: isa.Operand) -> Words:
         match operand:
-            case Register():
+            case isa.Register():
                 return self.registers[operand.name]
-            case Immediate():
+            case isa.Immediate():
                 return self._number(operand.value)
-            case Variable():
+            case isa.Variable():
                 return self.places[operand.name]
 
-    def _address(self, instruction: MemoryInstruction) -> Words:
+    def _address(self, instruction: isa.MemoryInstruction) -> Words:
         return self._operand(instruction.address)
 
-    def _taint(self, name: str, sources: tuple[Operand, ...], guarded: bool) -> None:
-        if any(isinstance(one, Register) and one.name in self.loaded for one in sources):
+    def _taint(self, name: str, sources: tuple[isa.Operand, ...], guarded: bool) -> None:
+        if any(isinstance(one, isa.Register) and one.name in self.loaded for one in sources):
             self.loaded.add(name)
         elif not guarded:
             self.loaded.discard(name)
 
-    def _compute(self, alu: Alu) -> None:
+    def _compute(self, alu: isa.Alu) -> None:
         name = alu.destination.name
         self._taint(name, alu.sources, False)
         operands = [self._operand(one) for one in alu.sources]
-        if alu.operation is AluOperation.MOV and alu.source_type is None:
+        if alu.operation is isa.AluOperation.MOV and alu.source_type is None:
             mask = (1 << alu.type.bits) - 1
             self.registers[name] = [word & mask for word in operands[0]]
             return
@@ -190,7 +170,7 @@ class ReferenceRun:
         except CannotCompute as error:
             raise NotDefined(str(error)) from None
 
-    def _compare(self, setp: SetPredicate) -> None:
+    def _compare(self, setp: isa.SetPredicate) -> None:
         name = setp.destination.name
         self._taint(name, setp.sources, False)
         one, other = (self._operand(source) for source in setp.sources)
@@ -204,16 +184,18 @@ class ReferenceRun:
         return [word & (1 << bits) - 1 for word in self.registers[name]]
 
 
-def _sources(instruction: MemoryInstruction) -> tuple[Operand, ...]:
+def _sources(instruction: isa.MemoryInstruction) -> tuple[isa.Operand, ...]:
     match instruction:
-        case Load():
+        case isa.Load():
             return ()
-        case Store():
+        case isa.Store():
             return (instruction.source,)
-        case Atomic() | Reduce():
+        case isa.Atomic() | isa.Reduce():
             return instruction.sources
 
 
 def _number_accesses(thread: Thread) -> dict[int, int]:
-    accesses = [index for index, one in enumerate(thread) if isinstance(one, (Load, Store, Atomic, Reduce))]
+    accesses = [
+        index for index, one in enumerate(thread) if isinstance(one, (isa.Load, isa.Store, isa.Atomic, isa.Reduce))
+    ]
     return {index: position for position, index in enumerate(accesses)}

@@ -6,21 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, Proxy, Space
 from gpudiy.litmus.dependencies import branch_targets, list_reads, thread_dependencies
 from gpudiy.litmus.flow import memory_uses
-from gpudiy.litmus.instruction import (
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    Fence,
-    Load,
-    MemoryInstruction,
-    ProxyFence,
-    Reduce,
-    Store,
-    guard_of,
-)
 from gpudiy.litmus.test import Test, Thread
 from optcheck.literal import POSITIONS, THREADS, Literal, type_number
 
@@ -51,7 +40,7 @@ class ExpectedAccess:
     kind: AccessKind
     space: Space | None
     access: Access
-    operation: AtomicOperation | None
+    operation: isa.AtomicOperation | None
     conditional: bool
     literal: Literal
 
@@ -62,7 +51,7 @@ class ExpectedFence:
 
     index: int
     after: int
-    fence: Fence | ProxyFence | Barrier
+    fence: isa.Fence | isa.ProxyFence | isa.Barrier
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +111,7 @@ def _find_problem(test: Test) -> str:
     if len(test.threads) > THREADS:
         return f"the test has {len(test.threads)} threads; literals can name {THREADS}"
     for number, thread in enumerate(test.threads):
-        accesses = [instruction for instruction in thread if isinstance(instruction, MemoryInstruction)]
+        accesses = [instruction for instruction in thread if isinstance(instruction, isa.MemoryInstruction)]
         if len(accesses) > POSITIONS:
             return f"P{number} has {len(accesses)} accesses; literals can name {POSITIONS}"
         if any(instruction.access.proxy is not Proxy.GENERIC for instruction in accesses):
@@ -140,9 +129,9 @@ def _specify_thread(
     accesses: list[ExpectedAccess] = []
     fences: list[ExpectedFence] = []
     for index, instruction in enumerate(thread):
-        if isinstance(instruction, MemoryInstruction):
+        if isinstance(instruction, isa.MemoryInstruction):
             position = len(accesses)
-            conditional = guard_of(instruction) is not None or any(index in region for _, region in regions)
+            conditional = isa.guard_of(instruction) is not None or any(index in region for _, region in regions)
             accesses.append(
                 ExpectedAccess(
                     position,
@@ -150,27 +139,27 @@ def _specify_thread(
                     _kind_of(instruction),
                     spaces[index],
                     instruction.access,
-                    instruction.operation if isinstance(instruction, (Atomic, Reduce)) else None,
+                    instruction.operation if isinstance(instruction, (isa.Atomic, isa.Reduce)) else None,
                     conditional,
                     Literal(number, type_number(instruction), position),
                 )
             )
-        elif isinstance(instruction, (Fence, ProxyFence, Barrier)):
+        elif isinstance(instruction, (isa.Fence, isa.ProxyFence, isa.Barrier)):
             fences.append(ExpectedFence(index, len(accesses), instruction))
     loops = any(region and region.start <= branch for branch, region in regions)
     dependencies = _dependencies(thread, accesses, regions)
     return ThreadSpecification(number, tuple(accesses), tuple(fences), tuple(dependencies), loops)
 
 
-def _kind_of(instruction: MemoryInstruction) -> AccessKind:
+def _kind_of(instruction: isa.MemoryInstruction) -> AccessKind:
     match instruction:
-        case Load():
+        case isa.Load():
             return AccessKind.LOAD
-        case Store():
+        case isa.Store():
             return AccessKind.STORE
-        case Atomic():
+        case isa.Atomic():
             return AccessKind.ATOMIC
-        case Reduce():
+        case isa.Reduce():
             return AccessKind.REDUCE
 
 

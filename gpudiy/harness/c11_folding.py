@@ -12,23 +12,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_value, wrap_value
 from gpudiy.litmus.condition import AddressOf
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Branch,
-    Immediate,
-    Label,
-    Load,
-    Operand,
-    Register,
-    SetPredicate,
-    destination_of,
-    guard_of,
-    operands_of,
-)
 from gpudiy.litmus.test import Test, Thread
 
 SAMPLES = 64
@@ -38,24 +25,24 @@ Values = list[int]
 
 def known_result(test: Test, thread: int) -> tuple[str, int] | None:
     """The first operation on a value that was read whose result a compiler may know, and that result; else None."""
-    if not any(isinstance(instruction, (Alu, SetPredicate)) for instruction in test.threads[thread]):
+    if not any(isinstance(instruction, (isa.Alu, isa.SetPredicate)) for instruction in test.threads[thread]):
         return None
     return _Trial(test, thread).find_known_result()
 
 
 def needless_branch(thread: Thread) -> bool:
     """Whether both ways of a branch, or of two guards, do the same, so that a compiler may remove it."""
-    labels = {each.name: place for place, each in enumerate(thread) if isinstance(each, Label)}
+    labels = {each.name: place for place, each in enumerate(thread) if isinstance(each, isa.Label)}
     return any(_opposite(one, other) for one, other in pairwise(thread)) or any(
         _same_both_ways(thread, place + 1, labels[branch.target], labels)
         for place, branch in enumerate(thread)
-        if isinstance(branch, Branch) and branch.guard is not None
+        if isinstance(branch, isa.Branch) and branch.guard is not None
     )
 
 
 def _opposite(one: Any, other: Any) -> bool:
     """Whether these are the same instruction, under a guard and under its opposite."""
-    here, there = guard_of(one), guard_of(other)
+    here, there = isa.guard_of(one), isa.guard_of(other)
     if here is None or there is None or here.predicate != there.predicate or here.negated == there.negated:
         return False
     return bool(replace(one, guard=None) == replace(other, guard=None))
@@ -63,15 +50,15 @@ def _opposite(one: Any, other: Any) -> bool:
 
 def _same_both_ways(thread: Thread, start: int, target: int, labels: dict[str, int]) -> bool:
     """Whether a forward branch jumps over nothing, or over the same instructions that follow its target."""
-    over = [each for each in thread[start:target] if not isinstance(each, Label)]
+    over = [each for each in thread[start:target] if not isinstance(each, isa.Label)]
     if target < start:
         return False
     if not over:
         return True
     last = over[-1]
-    if not isinstance(last, Branch) or last.guard is not None:
+    if not isinstance(last, isa.Branch) or last.guard is not None:
         return False
-    there = [each for each in thread[target : labels[last.target]] if not isinstance(each, Label)]
+    there = [each for each in thread[target : labels[last.target]] if not isinstance(each, isa.Label)]
     return there == over[:-1]
 
 
@@ -95,27 +82,29 @@ class _Trial:
                 self._draw_values(declared.type, ()) if address else [int(str(initial))] * SAMPLES
             )
         for instruction in self.test.threads[self.thread]:
-            if isinstance(instruction, Label):  # after a jump to here registers may hold anything
+            if isinstance(instruction, isa.Label):  # after a jump to here registers may hold anything
                 self.registers |= {
                     name: self._draw_values(types[name], interesting) for name in self._list_destinations()
                 }
                 continue
-            destination = destination_of(instruction)
+            destination = isa.destination_of(instruction)
             if destination is None:
                 continue
             type = types[destination.name]
-            if isinstance(instruction, (Load, Atomic)):
+            if isinstance(instruction, (isa.Load, isa.Atomic)):
                 self._assign(instruction, destination.name, self._draw_values(type, interesting), True)
-            elif isinstance(instruction, (Alu, SetPredicate)):
+            elif isinstance(instruction, (isa.Alu, isa.SetPredicate)):
                 values = self._compute_all(instruction)
-                made = any(isinstance(each, Register) and each.name in self.read for each in operands_of(instruction))
+                made = any(
+                    isinstance(each, isa.Register) and each.name in self.read for each in isa.operands_of(instruction)
+                )
                 if made and len(set(values)) == 1:
                     return str(getattr(instruction, "operation", "setp")), values[0]
                 self._assign(instruction, destination.name, values, made)
         return None
 
     def _assign(self, instruction: object, name: str, values: Values, read: bool) -> None:
-        guard = guard_of(instruction)  # type: ignore[arg-type]
+        guard = isa.guard_of(instruction)  # type: ignore[arg-type]
         if guard is not None:
             runs = [bool(value) != guard.negated for value in self.registers[guard.predicate.name]]
             values = [new if now else old for new, old, now in zip(values, self.registers[name], runs, strict=True)]
@@ -123,22 +112,24 @@ class _Trial:
         self.registers[name] = values
         (self.read.add if read else self.read.discard)(name)
 
-    def _compute_all(self, instruction: Alu | SetPredicate) -> Values:
+    def _compute_all(self, instruction: isa.Alu | isa.SetPredicate) -> Values:
         columns = [self._operand(operand) for operand in instruction.sources]
         return [self._compute_one(instruction, list(row)) for row in zip(*columns, strict=True)]
 
-    def _compute_one(self, instruction: Alu | SetPredicate, values: Values) -> int:
+    def _compute_one(self, instruction: isa.Alu | isa.SetPredicate, values: Values) -> int:
         try:
-            if isinstance(instruction, SetPredicate):
+            if isinstance(instruction, isa.SetPredicate):
                 return int(compare_values(instruction.comparison, values[0], values[1], instruction.type))
             return compute_value(instruction, values)
         except CannotCompute:
             return self.dice.getrandbits(63)
 
-    def _operand(self, operand: Operand) -> Values:
-        if isinstance(operand, Register):
+    def _operand(self, operand: isa.Operand) -> Values:
+        if isinstance(operand, isa.Register):
             return self.registers[operand.name]
-        return [operand.value] * SAMPLES if isinstance(operand, Immediate) else self._draw_values(ScalarType.S64, ())
+        return (
+            [operand.value] * SAMPLES if isinstance(operand, isa.Immediate) else self._draw_values(ScalarType.S64, ())
+        )
 
     def _draw_values(self, type: ScalarType, interesting: tuple[int, ...]) -> Values:
         """Values that a read may return: every second one is `interesting`, the others are random."""
@@ -150,13 +141,13 @@ class _Trial:
         literals = {
             operand.value
             for instruction in self.test.threads[self.thread]
-            for operand in operands_of(instruction)
-            if isinstance(operand, Immediate)
+            for operand in isa.operands_of(instruction)
+            if isinstance(operand, isa.Immediate)
         }
         between = {one - other for one in literals for other in literals}
         beside = {literal + step for literal in literals | between for step in (-1, 0, 1)}
         return (*SMALL, *sorted(beside - set(SMALL)))
 
     def _list_destinations(self) -> set[str]:
-        found = (destination_of(instruction) for instruction in self.test.threads[self.thread])
+        found = (isa.destination_of(instruction) for instruction in self.test.threads[self.thread])
         return {destination.name for destination in found if destination is not None}

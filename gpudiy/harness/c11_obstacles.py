@@ -4,24 +4,9 @@ from __future__ import annotations
 
 from gpudiy.harness.c11_folding import known_result, needless_branch
 from gpudiy.harness.thread_c11 import ATOMICS, CACHES, ORDERS, order_and_scope
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.flow import memory_uses
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    access_of,
-)
 from gpudiy.litmus.test import Test
 
 TABLE = (
@@ -67,14 +52,14 @@ def obstacle_on_host(test: Test) -> str | None:
     """Why the host build, which has neither scopes nor cache operators, cannot run the test; None if it can."""
     for number, thread in enumerate(test.threads):
         for instruction in thread:
-            if isinstance(instruction, ProxyFence) or (
-                isinstance(instruction, MemoryInstruction) and instruction.access.proxy is not Proxy.GENERIC
+            if isinstance(instruction, isa.ProxyFence) or (
+                isinstance(instruction, isa.MemoryInstruction) and instruction.access.proxy is not Proxy.GENERIC
             ):
                 return f"P{number}: there are no proxies"
-            access = access_of(instruction)
+            access = isa.access_of(instruction)
             if access is not None and access.order is not Order.WEAK and access.order not in ORDERS:
                 return f"P{number}: there is nothing like .{access.order}"
-            if isinstance(instruction, (Atomic, Reduce)) and instruction.operation not in ATOMICS:
+            if isinstance(instruction, (isa.Atomic, isa.Reduce)) and instruction.operation not in ATOMICS:
                 return f"P{number}: there is no atomic {instruction.operation}"
     for use in memory_uses(test):
         if len({test.memory_map.space_of(name) for name in use.targets}) > 1:
@@ -82,19 +67,19 @@ def obstacle_on_host(test: Test) -> str | None:
     return None
 
 
-def _obstacle(instruction: Instruction) -> str | None:
+def _obstacle(instruction: isa.Instruction) -> str | None:
     match instruction:
-        case Load() | Store() | Atomic() | Reduce():
+        case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
             return _obstacle_of_access(instruction)
-        case Fence(scope=Scope.CLUSTER):
+        case isa.Fence(scope=Scope.CLUSTER):
             return "OpenCL has no scope .cluster"
-        case ProxyFence():
+        case isa.ProxyFence():
             return "OpenCL has no fence.proxy"
-        case Fence() | Barrier() | Alu() | SetPredicate() | Branch() | Label():
+        case isa.Fence() | isa.Barrier() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
             return None
 
 
-def _obstacle_of_access(instruction: MemoryInstruction) -> str | None:
+def _obstacle_of_access(instruction: isa.MemoryInstruction) -> str | None:
     access = instruction.access
     if access.proxy is not Proxy.GENERIC:
         return f"OpenCL has no {access.proxy} proxy"

@@ -8,43 +8,20 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister
 from gpudiy.litmus.flow import memory_uses
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    Branch,
-    Comparison,
-    Fence,
-    FenceKind,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    guard_of,
-)
 from gpudiy.litmus.test import Test
 
 PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)
 SCOPES = {Scope.CTA: "cta", Scope.CLUSTER: "cluster", Scope.GPU: "gpu", Scope.SYS: "sys"}
 FENCES = {
-    FenceKind.MEMBAR: "seq_cst",
-    FenceKind.SC: "seq_cst",
-    FenceKind.ACQ_REL: "acq_rel",
-    FenceKind.ACQUIRE: "acquire",
-    FenceKind.RELEASE: "release",
+    isa.FenceKind.MEMBAR: "seq_cst",
+    isa.FenceKind.SC: "seq_cst",
+    isa.FenceKind.ACQ_REL: "acq_rel",
+    isa.FenceKind.ACQUIRE: "acquire",
+    isa.FenceKind.RELEASE: "release",
 }
 ORDERS = {
     Order.RELAXED: "relaxed",
@@ -55,25 +32,25 @@ ORDERS = {
 }
 CACHES = {CacheOperator.CG: "gpu", CacheOperator.CV: "sys", CacheOperator.WT: "sys"}
 FETCHES = {
-    AtomicOperation.ADD: "add",
-    AtomicOperation.AND: "and",
-    AtomicOperation.OR: "or",
-    AtomicOperation.XOR: "xor",
+    isa.AtomicOperation.ADD: "add",
+    isa.AtomicOperation.AND: "and",
+    isa.AtomicOperation.OR: "or",
+    isa.AtomicOperation.XOR: "xor",
 }
 LOOPS = {  # C11 has no such operation: compare and exchange until it succeeds
-    AtomicOperation.MIN: "old < operand ? old : operand",
-    AtomicOperation.MAX: "old > operand ? old : operand",
-    AtomicOperation.INC: "old >= operand ? 0 : old + 1",
-    AtomicOperation.DEC: "old == 0 || old > operand ? operand : old - 1",
+    isa.AtomicOperation.MIN: "old < operand ? old : operand",
+    isa.AtomicOperation.MAX: "old > operand ? old : operand",
+    isa.AtomicOperation.INC: "old >= operand ? 0 : old + 1",
+    isa.AtomicOperation.DEC: "old == 0 || old > operand ? operand : old - 1",
 }
-ATOMICS = frozenset({*FETCHES, *LOOPS, AtomicOperation.EXCH, AtomicOperation.CAS})
+ATOMICS = frozenset({*FETCHES, *LOOPS, isa.AtomicOperation.EXCH, isa.AtomicOperation.CAS})
 COMPARISONS = {
-    Comparison.EQ: "==", Comparison.NE: "!=", Comparison.LT: "<",
-    Comparison.LE: "<=", Comparison.GT: ">", Comparison.GE: ">=",
+    isa.Comparison.EQ: "==", isa.Comparison.NE: "!=", isa.Comparison.LT: "<",
+    isa.Comparison.LE: "<=", isa.Comparison.GT: ">", isa.Comparison.GE: ">=",
 }  # fmt: skip
 ARITHMETIC = {
-    AluOperation.ADD: "+", AluOperation.SUB: "-", AluOperation.MUL: "*",
-    AluOperation.AND: "&", AluOperation.OR: "|", AluOperation.XOR: "^",
+    isa.AluOperation.ADD: "+", isa.AluOperation.SUB: "-", isa.AluOperation.MUL: "*",
+    isa.AluOperation.AND: "&", isa.AluOperation.OR: "|", isa.AluOperation.XOR: "^",
 }  # fmt: skip
 
 
@@ -127,62 +104,62 @@ class _Writer:
         value = self._address(initial.variable) if isinstance(initial, AddressOf) else _number(initial, found.type)
         return f"{_c_type(found.type)} {self.names[name]} = {value};"
 
-    def _write_instruction(self, index: int, instruction: Instruction) -> list[str]:
-        guard = guard_of(instruction)
+    def _write_instruction(self, index: int, instruction: isa.Instruction) -> list[str]:
+        guard = isa.guard_of(instruction)
         if guard is None:
             return self._statements(index, instruction)
         test = f"if ({'!' if guard.negated else ''}{self.names[guard.predicate.name]}) {{"
         return [test, *(f"    {line}" for line in self._statements(index, instruction)), "}"]
 
-    def _statements(self, index: int, instruction: Instruction) -> list[str]:
+    def _statements(self, index: int, instruction: isa.Instruction) -> list[str]:
         match instruction:
-            case Load() | Store() | Atomic() | Reduce():
+            case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                 return self._access(index, instruction)
-            case Fence(kind=kind, scope=scope):
+            case isa.Fence(kind=kind, scope=scope):
                 return [f"FENCE({FENCES[kind]}, {SCOPES[scope]});"]
-            case Alu():
+            case isa.Alu():
                 return [f"{self.names[instruction.destination.name]} = {self._alu_expression(instruction)};"]
-            case SetPredicate(comparison=comparison, type=type, sources=(left, right)):
+            case isa.SetPredicate(comparison=comparison, type=type, sources=(left, right)):
                 compared = f"{self._operand(left, type)} {COMPARISONS[comparison]} {self._operand(right, type)}"
                 return [f"{self.names[instruction.destination.name]} = {compared};"]
-            case Branch(target=target):
+            case isa.Branch(target=target):
                 return [f"goto {self._label(target)};"]
-            case Label(name=name):
+            case isa.Label(name=name):
                 return [f"{self._label(name)}:;"]
-            case ProxyFence() | Barrier():
+            case isa.ProxyFence() | isa.Barrier():
                 raise ValueError(f"{instruction} has no meaning in C11: see obstacle()")
 
-    def _access(self, index: int, instruction: MemoryInstruction) -> list[str]:
+    def _access(self, index: int, instruction: isa.MemoryInstruction) -> list[str]:
         access = instruction.access
         type = _c_type(access.type)
         space = access.space or next(iter(self.spaces[index]))
         place = f"{'SHARED' if space is Space.SHARED else 'GLOBAL'}, {type}, {self._place(instruction)}"
         strength = order_and_scope(access)
         match instruction:
-            case Load(destination=destination):
+            case isa.Load(destination=destination):
                 call = f"VOLATILE_LOAD({place})" if strength is None else f"LOAD({place}, {', '.join(strength)})"
                 return [f"{self.names[destination.name]} = {call};"]
-            case Store(source=source):
+            case isa.Store(source=source):
                 value = self._operand(source, access.type)
                 if strength is None:
                     return [f"VOLATILE_STORE({place}, {value});"]
                 return [f"STORE({place}, {value}, {', '.join(strength)});"]
-            case Atomic() | Reduce():
+            case isa.Atomic() | isa.Reduce():
                 return self._atomic(instruction, place, strength or ("relaxed", "gpu"))
 
-    def _atomic(self, instruction: Atomic | Reduce, place: str, strength: tuple[str, str]) -> list[str]:
+    def _atomic(self, instruction: isa.Atomic | isa.Reduce, place: str, strength: tuple[str, str]) -> list[str]:
         type = instruction.access.type
         order, scope = strength
         failure = "acquire" if order in ("acquire", "acq_rel") else "relaxed"
         values = [self._operand(source, type) for source in instruction.sources]
-        result = f"{self.names[instruction.destination.name]} = " if isinstance(instruction, Atomic) else ""
+        result = f"{self.names[instruction.destination.name]} = " if isinstance(instruction, isa.Atomic) else ""
         operation = instruction.operation
         if operation in FETCHES:
             return [f"{result}FETCH({FETCHES[operation]}, {place}, {values[0]}, {order}, {scope});"]
-        if operation is AtomicOperation.EXCH:
+        if operation is isa.AtomicOperation.EXCH:
             return [f"{result}EXCHANGE({place}, {values[0]}, {order}, {scope});"]
         lines = ["{"]
-        if operation is AtomicOperation.CAS:
+        if operation is isa.AtomicOperation.CAS:
             lines.append(f"    {_c_type(type)} old = {values[0]};")
             lines.append(f"    COMPARE_EXCHANGE({place}, &old, {values[1]}, {order}, {failure}, {scope});")
         else:
@@ -192,45 +169,45 @@ class _Writer:
             lines += [f"    while (!{exchange}) {{", "    }"]
         return [*lines, f"    {result}old;" if result else "    (void)old;", "}"]
 
-    def _alu_expression(self, alu: Alu) -> str:
+    def _alu_expression(self, alu: isa.Alu) -> str:
         type, operation = alu.type, alu.operation
         c_type = _c_type(type)
-        if operation is AluOperation.CVT:
+        if operation is isa.AluOperation.CVT:
             return f"({c_type}){self._operand(alu.sources[0], alu.source_type or type)}"
-        if operation is AluOperation.SELP:
-            chosen = self.names[alu.sources[2].name] if isinstance(alu.sources[2], Register) else "0"
+        if operation is isa.AluOperation.SELP:
+            chosen = self.names[alu.sources[2].name] if isinstance(alu.sources[2], isa.Register) else "0"
             return f"{chosen} ? {self._operand(alu.sources[0], type)} : {self._operand(alu.sources[1], type)}"
         values = [self._operand(source, type) for source in alu.sources]
-        if operation is AluOperation.MOV:
+        if operation is isa.AluOperation.MOV:
             return values[0]
-        if operation is AluOperation.NOT:
+        if operation is isa.AluOperation.NOT:
             return f"!{values[0]}" if type is ScalarType.PRED else f"({c_type})~{values[0]}"
         unsigned = "u32" if type is ScalarType.PRED else _c_type(type.of_kind("u"))
         if operation in ARITHMETIC:  # on unsigned numbers, where C wraps as PTX does
             return f"({c_type})(({unsigned}){values[0]} {ARITHMETIC[operation]} ({unsigned}){values[1]})"
-        if operation in (AluOperation.MIN, AluOperation.MAX):
-            sign = "<" if operation is AluOperation.MIN else ">"
+        if operation in (isa.AluOperation.MIN, isa.AluOperation.MAX):
+            sign = "<" if operation is isa.AluOperation.MIN else ">"
             return f"{values[0]} {sign} {values[1]} ? {values[0]} : {values[1]}"
-        if operation is AluOperation.DIV:
+        if operation is isa.AluOperation.DIV:
             return f"{values[1]} == 0 ? ({c_type})-1 : ({c_type})({values[0]} / {values[1]})"
         count = self._operand(alu.sources[1], ScalarType.U32)
-        if operation is AluOperation.SHL:
+        if operation is isa.AluOperation.SHL:
             return f"{count} < {type.bits} ? ({c_type})(({unsigned}){values[0]} << {count}) : 0"
         last = f"{values[0]} >> {type.bits - 1}"
         return f"({c_type})({count} < {type.bits} ? {values[0]} >> {count} : {last if type[0] == 's' else '0'})"
 
-    def _operand(self, operand: Operand, type: ScalarType) -> str:
+    def _operand(self, operand: isa.Operand, type: ScalarType) -> str:
         match operand:
-            case Immediate(value=value):
+            case isa.Immediate(value=value):
                 return _number(value, type)
-            case Variable(name=name):
+            case isa.Variable(name=name):
                 return self._address(name)
-            case Register(name=name):
+            case isa.Register(name=name):
                 return f"({_c_type(type)}){self.names[name]}"
 
-    def _place(self, instruction: MemoryInstruction) -> str:
+    def _place(self, instruction: isa.MemoryInstruction) -> str:
         address = instruction.address
-        return self.names[address.name] if isinstance(address, Register) else self._address(address.name)
+        return self.names[address.name] if isinstance(address, isa.Register) else self._address(address.name)
 
     def _address(self, variable: str) -> str:
         self.variables[variable] = None

@@ -29,31 +29,9 @@ from gpudiy.harness.inline_ptx import (
 )
 from gpudiy.harness.ptx_obstacles import expect_realisable
 from gpudiy.harness.spelling import spell_relaxed
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable
-from gpudiy.litmus.instruction import (
-    Address,
-    Alu,
-    AluOperation,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    guard_of,
-)
 from gpudiy.litmus.instruction_text import instruction_text, number_text, operand_text
 from gpudiy.litmus.memory_map import MemoryMap
 from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
@@ -63,10 +41,10 @@ from optcheck.specification import access_spaces
 
 PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)  # no keyword of PTX, and no other name in the block
 FOLDED = (
-    AluOperation.ADD,
-    AluOperation.SUB,
-    AluOperation.OR,
-    AluOperation.XOR,
+    isa.AluOperation.ADD,
+    isa.AluOperation.SUB,
+    isa.AluOperation.OR,
+    isa.AluOperation.XOR,
 )  # -O3 folds an immediate operand into the literal
 
 
@@ -124,7 +102,7 @@ class _Writer:
         self.changed = {
             found.destination.name
             for found in self.instructions
-            if isinstance(found, (Load, Atomic, Alu, SetPredicate))
+            if isinstance(found, (isa.Load, isa.Atomic, isa.Alu, isa.SetPredicate))
         }
         self.accesses: Counter[str] = Counter()  # so far, to each variable
         self.constants = {name: found.initial for name, found in self.declarations.items()}
@@ -164,64 +142,64 @@ class _Writer:
             self.addresses[variable, copy] = self._input(entry)
         return self.addresses[variable, copy]
 
-    def _value(self, value: int, type: ScalarType) -> Register:
-        return Register(self._input(Input(InputKind.VALUE, constraint_of(type), value=value)))
+    def _value(self, value: int, type: ScalarType) -> isa.Register:
+        return isa.Register(self._input(Input(InputKind.VALUE, constraint_of(type), value=value)))
 
     # The instructions, with the names and operands of the block.
 
-    def _instruction(self, index: int, instruction: Instruction) -> None:
+    def _instruction(self, index: int, instruction: isa.Instruction) -> None:
         match instruction:
-            case Load() | Store() | Atomic() | Reduce():
+            case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                 self._access(index, instruction)
-            case Alu():
+            case isa.Alu():
                 self._alu(index, instruction)
-            case SetPredicate():
+            case isa.SetPredicate():
                 sources = (self._operand(instruction.sources[0]), self._operand(instruction.sources[1]))
                 renamed = replace(instruction, sources=sources, destination=self._register(instruction.destination))
                 self._statement(index, renamed)
-            case Branch():
+            case isa.Branch():
                 self._statement(index, replace(instruction, target=f"{instruction.target}_%="))
-            case Label():
+            case isa.Label():
                 self.constants.clear()
                 self._add(f"{instruction.name}_%=:", index)
-            case Barrier():
+            case isa.Barrier():
                 raise Unrealisable(self.thread, index, OTHERS_AT_BARRIER)
-            case Fence() | ProxyFence():
+            case isa.Fence() | isa.ProxyFence():
                 self._statement(index, instruction)
 
-    def _statement(self, index: int, instruction: Instruction) -> None:
-        if not isinstance(instruction, Label):
+    def _statement(self, index: int, instruction: isa.Instruction) -> None:
+        if not isinstance(instruction, isa.Label):
             instruction = replace(instruction, guard=self._guard(instruction))
         self._add(f"{instruction_text(instruction)};{self._note(index, instruction)}", index)
 
-    def _note(self, index: int, spelled: Instruction) -> str:
+    def _note(self, index: int, spelled: isa.Instruction) -> str:
         """A comment with the opcode of the test where the block has another one."""
         written = self.instructions[index]
-        if not isinstance(written, (Load, Store)) or not isinstance(spelled, (Load, Store)):
+        if not isinstance(written, (isa.Load, isa.Store)) or not isinstance(spelled, (isa.Load, isa.Store)):
             return ""
         return "" if spelled.access.order is written.access.order else f" // {opcode_of(written)}"
 
-    def _guard(self, instruction: Instruction) -> Guard | None:
-        guard = guard_of(instruction)
-        return None if guard is None else Guard(self._register(guard.predicate), guard.negated)
+    def _guard(self, instruction: isa.Instruction) -> isa.Guard | None:
+        guard = isa.guard_of(instruction)
+        return None if guard is None else isa.Guard(self._register(guard.predicate), guard.negated)
 
-    def _guard_text(self, instruction: Instruction) -> str:
+    def _guard_text(self, instruction: isa.Instruction) -> str:
         guard = self._guard(instruction)
         return "" if guard is None else f"@{'!' if guard.negated else ''}{guard.predicate.name} "
 
-    def _register(self, register: Register) -> Register:
-        return Register(self.names[register.name])
+    def _register(self, register: isa.Register) -> isa.Register:
+        return isa.Register(self.names[register.name])
 
-    def _operand(self, operand: Operand) -> Operand:
+    def _operand(self, operand: isa.Operand) -> isa.Operand:
         match operand:
-            case Register():
+            case isa.Register():
                 return self._register(operand)
-            case Variable():
-                return Register(self._address(operand.name))
-            case Immediate():
+            case isa.Variable():
+                return isa.Register(self._address(operand.name))
+            case isa.Immediate():
                 return operand
 
-    def _place(self, address: Address) -> Address:
+    def _place(self, address: isa.Address) -> isa.Address:
         """The address of an access. If the thread accessed the variable before, it gets an address of its own.
 
         Otherwise the compiler, which sees that two accesses have the same location, makes one of both.
@@ -230,34 +208,34 @@ class _Writer:
         before = 0 if variable is None else self.accesses[variable]
         if variable is not None:
             self.accesses[variable] += 1
-        if isinstance(address, Register) and not before:
+        if isinstance(address, isa.Register) and not before:
             return self._register(address)
-        return Register(self._address(variable or address.name, before))
+        return isa.Register(self._address(variable or address.name, before))
 
-    def _variable(self, address: Address) -> str | None:
+    def _variable(self, address: isa.Address) -> str | None:
         """The variable at an address; None for the address in a register that the thread changes."""
-        if isinstance(address, Variable):
+        if isinstance(address, isa.Variable):
             return address.name
         initial = self.declarations[address.name].initial
         return initial.variable if isinstance(initial, AddressOf) and address.name not in self.changed else None
 
-    def _access(self, index: int, instruction: MemoryInstruction) -> None:
+    def _access(self, index: int, instruction: isa.MemoryInstruction) -> None:
         access = replace(instruction.access, space=self.spaces[index])
-        if self.orders and isinstance(instruction, (Load, Store)):
+        if self.orders and isinstance(instruction, (isa.Load, isa.Store)):
             access = spell_relaxed(access)
         place = self._place(instruction.address)
         literal = Literal(self.thread, type_number(instruction), len(self.copies))
         copy = f"seen{len(self.copies)}"
         match instruction:
-            case Load():
+            case isa.Load():
                 loaded = self._register(instruction.destination)
                 self._statement(index, replace(instruction, destination=loaded, address=place, access=access))
                 linked = loaded.name
-            case Store():
+            case isa.Store():
                 stored = self._prepare_stored_value(instruction.source, access.type, index)
                 self._statement(index, replace(instruction, address=place, source=stored, access=access))
                 linked = operand_text(stored)
-            case Atomic():
+            case isa.Atomic():
                 loaded = self._register(instruction.destination)
                 sources = tuple(
                     self._prepare_stored_value(source, access.type, index) for source in instruction.sources
@@ -266,7 +244,7 @@ class _Writer:
                     index, replace(instruction, destination=loaded, address=place, sources=sources, access=access)
                 )
                 linked = loaded.name
-            case Reduce():
+            case isa.Reduce():
                 sources = tuple(
                     self._prepare_stored_value(source, access.type, index) for source in instruction.sources
                 )
@@ -277,7 +255,7 @@ class _Writer:
         else:
             self._copy(copy, linked, access.type, self._guard_text(instruction))
         self.copies.append((copy, literal))
-        if isinstance(instruction, (Load, Atomic)):
+        if isinstance(instruction, (isa.Load, isa.Atomic)):
             self._forget_value(instruction.destination)
 
     def _copy(self, copy: str, linked: str, type: ScalarType, guard: str) -> None:
@@ -288,7 +266,7 @@ class _Writer:
         else:
             self._add(f"{guard}{'cvt.u32.u16' if type.bits == 16 else 'mov.b32'} {copy},{linked};")
 
-    def _prepare_stored_value(self, operand: Operand, type: ScalarType, index: int) -> Operand:
+    def _prepare_stored_value(self, operand: isa.Operand, type: ScalarType, index: int) -> isa.Operand:
         """The operand of a store: a constant, also one in a register, becomes a separate input.
 
         Two stores of one register could not be distinguished, so the second adds a zero that nobody can fold.
@@ -296,43 +274,47 @@ class _Writer:
         constant = self._constant(operand)
         if constant is not None:
             return self._value(constant, type)
-        if not isinstance(operand, Register) or operand.name not in self.written:
-            if isinstance(operand, Register):
+        if not isinstance(operand, isa.Register) or operand.name not in self.written:
+            if isinstance(operand, isa.Register):
                 self.written.add(operand.name)
             return self._operand(operand)
         distinct = f"distinct{len(self.lines)}"
         bits = "s32" if type.bits == 32 else f"u{type.bits}"
         self._add(f".reg .{bits} {distinct};")
         self._add(f"add.{bits} {distinct},{self.names[operand.name]},{self._value(0, type).name};", index)
-        return Register(distinct)
+        return isa.Register(distinct)
 
-    def _constant(self, operand: Operand) -> int | None:
-        if isinstance(operand, Immediate):
+    def _constant(self, operand: isa.Operand) -> int | None:
+        if isinstance(operand, isa.Immediate):
             return operand.value
-        known = self.constants.get(operand.name) if isinstance(operand, Register) else None
+        known = self.constants.get(operand.name) if isinstance(operand, isa.Register) else None
         return known if isinstance(known, int) else None
 
-    def _alu(self, index: int, alu: Alu) -> None:
+    def _alu(self, index: int, alu: isa.Alu) -> None:
         sources = tuple(map(self._operand, alu.sources))
         name = alu.destination.name
-        constant = self._constant(alu.sources[0]) if alu.operation is AluOperation.MOV else None
+        constant = self._constant(alu.sources[0]) if alu.operation is isa.AluOperation.MOV else None
         if alu.guard is None and constant is not None:
             self.constants[name] = constant
         else:
             self._forget_value(alu.destination)
             if alu.operation in FOLDED and alu.type is not ScalarType.PRED:
                 sources = tuple(self._keep_unfolded(source, alu.type) for source in alu.sources)
-        if alu.operation is AluOperation.MOV and alu.type is ScalarType.PRED and isinstance(sources[0], Immediate):
+        if (
+            alu.operation is isa.AluOperation.MOV
+            and alu.type is ScalarType.PRED
+            and isinstance(sources[0], isa.Immediate)
+        ):
             self._add(_set_constant_predicate(self.names[name], sources[0].value, self._guard_text(alu)), index)
             return
         self._statement(index, replace(alu, destination=self._register(alu.destination), sources=sources))
 
-    def _forget_value(self, register: Register) -> None:
+    def _forget_value(self, register: isa.Register) -> None:
         self.constants.pop(register.name, None)
         self.written.discard(register.name)
 
-    def _keep_unfolded(self, operand: Operand, type: ScalarType) -> Operand:
-        return self._value(operand.value, type) if isinstance(operand, Immediate) else self._operand(operand)
+    def _keep_unfolded(self, operand: isa.Operand, type: ScalarType) -> isa.Operand:
+        return self._value(operand.value, type) if isinstance(operand, isa.Immediate) else self._operand(operand)
 
     # The beginning and the end of the block.
 
@@ -349,7 +331,7 @@ class _Writer:
         self.specification = self._input(Input(InputKind.SPECIFICATION, "l"))
         self._add(".reg .pred unspecified;")
         self._add(f"setp.eq.u64 unspecified,{self.specification},0;")
-        if any(isinstance(item, Branch) or guard_of(item) is not None for item in self.instructions):
+        if any(isinstance(item, isa.Branch) or isa.guard_of(item) is not None for item in self.instructions):
             for copy in copies:
                 self._add(f"mov.b32 {copy},0;")  # the access may be skipped
 

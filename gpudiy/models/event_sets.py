@@ -2,23 +2,8 @@
 
 from __future__ import annotations
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import CacheOperator, Order, Proxy, Scope, Space
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    Branch,
-    Fence,
-    FenceKind,
-    Label,
-    Load,
-    ProxyFence,
-    ProxyFenceKind,
-    Reduce,
-    SetPredicate,
-    Store,
-    access_of,
-)
 from gpudiy.litmus.instruction import scope_of as instruction_scope
 from gpudiy.models.event import Event, EventKind
 
@@ -42,35 +27,38 @@ def _order_set(order: Order) -> str:
 
 ORDER_SETS: dict[Order, str] = {order: _order_set(order) for order in Order if order is not Order.ACQ_REL}
 FENCE_SETS = {
-    FenceKind.SC: ("SC",), FenceKind.ACQ_REL: ("ACQ_REL",), FenceKind.ACQUIRE: ("ACQ",), FenceKind.RELEASE: ("REL",),
-    FenceKind.MEMBAR: ("MEMBAR", "SC"),
-}  # fmt: skip
+    isa.FenceKind.SC: ("SC",),
+    isa.FenceKind.ACQ_REL: ("ACQ_REL",),
+    isa.FenceKind.ACQUIRE: ("ACQ",),
+    isa.FenceKind.RELEASE: ("REL",),
+    isa.FenceKind.MEMBAR: ("MEMBAR", "SC"),
+}
 PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}
 
 
-def _proxy_fence_set(kind: ProxyFenceKind) -> str:
+def _proxy_fence_set(kind: isa.ProxyFenceKind) -> str:
     """The set of the proxy fences of a kind."""
     match kind:
-        case ProxyFenceKind.ALIAS:
+        case isa.ProxyFenceKind.ALIAS:
             return "PF-ALIAS"
-        case ProxyFenceKind.GENERIC:
+        case isa.ProxyFenceKind.GENERIC:
             return "PF-GEN"
-        case ProxyFenceKind.TEXTURE:
+        case isa.ProxyFenceKind.TEXTURE:
             return "PF-TEX"
-        case ProxyFenceKind.SURFACE:
+        case isa.ProxyFenceKind.SURFACE:
             return "PF-SUR"
-        case ProxyFenceKind.CONSTANT:
+        case isa.ProxyFenceKind.CONSTANT:
             return "PF-CON"
         case (
-            ProxyFenceKind.ASYNC
-            | ProxyFenceKind.ASYNC_GLOBAL
-            | ProxyFenceKind.ASYNC_SHARED_CTA
-            | ProxyFenceKind.ASYNC_SHARED_CLUSTER
+            isa.ProxyFenceKind.ASYNC
+            | isa.ProxyFenceKind.ASYNC_GLOBAL
+            | isa.ProxyFenceKind.ASYNC_SHARED_CTA
+            | isa.ProxyFenceKind.ASYNC_SHARED_CLUSTER
         ):
             return "PF-ASYNC"
 
 
-PROXY_FENCE_SETS = {kind: _proxy_fence_set(kind) for kind in ProxyFenceKind}
+PROXY_FENCE_SETS = {kind: _proxy_fence_set(kind) for kind in isa.ProxyFenceKind}
 SCOPE_SETS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
 SPACE_SETS = {space.upper(): space for space in Space}
 CACHE_SETS = {operator.upper(): operator for operator in CacheOperator}
@@ -89,7 +77,7 @@ def scope_of(event: Event) -> Scope | None:
 
 def cache_of(event: Event) -> CacheOperator | None:
     """The cache operator of an access."""
-    access = None if event.instruction is None else access_of(event.instruction)
+    access = None if event.instruction is None else isa.access_of(event.instruction)
     return None if access is None else access.cache
 
 
@@ -105,17 +93,17 @@ def set_names(event: Event) -> list[str]:
     match instruction:
         case None:
             names += ["IW", "GEN"]
-        case Load(access=access) | Store(access=access):
+        case isa.Load(access=access) | isa.Store(access=access):
             names += [ORDER_SETS[access.order], PROXY_SETS[access.proxy]]
-        case Atomic(access=access) | Reduce(access=access):
-            reduces = isinstance(instruction, Reduce)
+        case isa.Atomic(access=access) | isa.Reduce(access=access):
+            reduces = isinstance(instruction, isa.Reduce)
             names += ["RMW", _atomic_set(event.kind, access.order, reduces), PROXY_SETS[access.proxy]]
             names += ["RED"] if reduces else []
-        case Fence(kind=kind):
+        case isa.Fence(kind=kind):
             names += FENCE_SETS[kind]
-        case ProxyFence(kind=proxy):
+        case isa.ProxyFence(kind=proxy):
             names.append(PROXY_FENCE_SETS[proxy])
-        case Barrier() | Alu() | SetPredicate() | Branch() | Label():
+        case isa.Barrier() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
             pass
     return names
 

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from gpudiy.litmus.instruction import (
-    Branch,
-    Instruction,
-    Label,
-    Register,
-    address_of,
-    destination_of,
-    guard_of,
-    operands_of,
-)
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.test import Thread
 
 
 def live_registers(thread: Thread, observed: frozenset[str]) -> list[tuple[str, ...]]:
     """For each position, the registers whose values may still be looked at; in the end those are the observed ones."""
-    labels = {each.name: index for index, each in enumerate(thread) if isinstance(each, Label)}
+    labels = {each.name: index for index, each in enumerate(thread) if isinstance(each, isa.Label)}
     live: list[set[str]] = [set() for _ in thread] + [set(observed)]
     changed = True
     while changed:
@@ -30,15 +21,15 @@ def live_registers(thread: Thread, observed: frozenset[str]) -> list[tuple[str, 
     return [tuple(sorted(names)) for names in live]
 
 
-def _live_before(instruction: Instruction, index: int, labels: dict[str, int], live: list[set[str]]) -> set[str]:
-    guard = guard_of(instruction)
+def _live_before(instruction: isa.Instruction, index: int, labels: dict[str, int], live: list[set[str]]) -> set[str]:
+    guard = isa.guard_of(instruction)
     now = set(live[index + 1])
-    if isinstance(instruction, Branch):
+    if isinstance(instruction, isa.Branch):
         after = live[labels[instruction.target]]
         now = set(after) if guard is None else now | after
-    destination = destination_of(instruction)
+    destination = isa.destination_of(instruction)
     if destination is not None and guard is None:
         now.discard(destination.name)
-    used = (*operands_of(instruction), address_of(instruction))
-    now |= {operand.name for operand in used if isinstance(operand, Register)}
+    used = (*isa.operands_of(instruction), isa.address_of(instruction))
+    now |= {operand.name for operand in used if isinstance(operand, isa.Register)}
     return now if guard is None else now | {guard.predicate.name}

@@ -9,29 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.barrier_count import count_threads
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.dependencies import Dependencies, DependencyRule, DependencyState, RealDependencyState
 from gpudiy.litmus.flow import memory_uses
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    Branch,
-    Fence,
-    Immediate,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    guard_of,
-)
 from gpudiy.litmus.memory_types import wrap_value
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Event, EventKind
@@ -79,11 +61,11 @@ class PathRunner:
             for declaration in test.registers
             if declaration.thread == number
         }
-        self.labels = {each.name: index for index, each in enumerate(self.thread) if isinstance(each, Label)}
+        self.labels = {each.name: index for index, each in enumerate(self.thread) if isinstance(each, isa.Label)}
         self.heads = {
             self.labels[each.target]
             for index, each in enumerate(self.thread)
-            if isinstance(each, Branch) and self.labels[each.target] <= index
+            if isinstance(each, isa.Branch) and self.labels[each.target] <= index
         }
         self.live = live_registers(self.thread, observed) if self.heads else []
         self.terms = Terms()
@@ -136,7 +118,7 @@ class PathRunner:
     def _step(self, run: ThreadRun) -> list[ThreadRun]:
         """Run one instruction; there are several runs where control forks."""
         instruction = self.thread[run.position]
-        guard = guard_of(instruction)
+        guard = isa.guard_of(instruction)
         if guard is not None:
             value = run.registers[guard.predicate.name]
             if isinstance(value, (ReadTerm, Applied)):
@@ -150,39 +132,41 @@ class PathRunner:
                 run.position += 1
                 return [run]
         match instruction:
-            case Load() | Store() | Atomic() | Reduce():
+            case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                 return self._access(run, instruction)
-            case Barrier():
+            case isa.Barrier():
                 return self._barrier(run, instruction)
-            case Label():
+            case isa.Label():
                 pass
-            case Branch() | Alu() | SetPredicate() | Fence() | ProxyFence():
+            case isa.Branch() | isa.Alu() | isa.SetPredicate() | isa.Fence() | isa.ProxyFence():
                 self._run_simple(run, instruction)
-                if isinstance(instruction, Branch):
+                if isinstance(instruction, isa.Branch):
                     return [run]
         run.position += 1
         return [run]
 
-    def _run_simple(self, run: ThreadRun, instruction: Branch | Alu | SetPredicate | Fence | ProxyFence) -> None:
+    def _run_simple(
+        self, run: ThreadRun, instruction: isa.Branch | isa.Alu | isa.SetPredicate | isa.Fence | isa.ProxyFence
+    ) -> None:
         """Run an instruction that touches no memory and never forks."""
         depends = run.depends.dependencies(instruction)
         match instruction:
-            case Branch(target=target):
+            case isa.Branch(target=target):
                 run.position = self.labels[target]
-            case Alu():
+            case isa.Alu():
                 operands = [self._value(run, source) for source in instruction.sources]
                 name = (instruction.operation, instruction.type, instruction.source_type)
                 run.registers[instruction.destination.name] = self.terms.apply(
                     name, lambda v: compute(instruction, v), *operands
                 )
-            case SetPredicate():
+            case isa.SetPredicate():
                 left, right = (self._value(run, source) for source in instruction.sources)
                 run.registers[instruction.destination.name] = self.terms.compare(
                     instruction.comparison, left, right, instruction.type
                 )
-            case Fence():
+            case isa.Fence():
                 run.add(Event(EventKind.FENCE, self.number, instruction), 0, depends)
-            case ProxyFence():
+            case isa.ProxyFence():
                 run.add(Event(EventKind.PROXY_FENCE, self.number, instruction), 0, depends)
         run.depends.step(instruction, depends, runs=True)
 
@@ -220,7 +204,7 @@ class PathRunner:
         run.heads[run.position] = now
         return before == now
 
-    def _access(self, run: ThreadRun, instruction: MemoryInstruction) -> list[ThreadRun]:
+    def _access(self, run: ThreadRun, instruction: isa.MemoryInstruction) -> list[ThreadRun]:
         target: SymbolicValue | None = self._value(run, instruction.address)
         if isinstance(target, (ReadTerm, Applied)):
             variables = self._variables(run.position)
@@ -232,40 +216,49 @@ class PathRunner:
             raise Undecidable(f"P{self.number} uses {target} as an address")
         depends = run.depends.dependencies(instruction)
         match instruction:
-            case Load():
+            case isa.Load():
                 self._read(run, instruction, target.variable, depends)
-            case Store():
+            case isa.Store():
                 value = self._wrap(self._value(run, instruction.source), instruction)
                 self._write(run, instruction, target.variable, value, depends)
-            case Atomic() | Reduce():
+            case isa.Atomic() | isa.Reduce():
                 return self._modify(run, instruction, target.variable, depends)
         run.position += 1
         return [run]
 
-    def _read(self, run: ThreadRun, instruction: Load | Atomic | Reduce, variable: str, depends: Dependencies) -> int:
+    def _read(
+        self, run: ThreadRun, instruction: isa.Load | isa.Atomic | isa.Reduce, variable: str, depends: Dependencies
+    ) -> int:
         term = self.terms.read(len(run.events))
         event = Event(EventKind.READ, self.number, instruction, variable, self.locations[variable])
         position = run.add(event, term, depends)
         run.depends.step(instruction, depends, 1 << position, runs=True)
-        if not isinstance(instruction, Reduce):
+        if not isinstance(instruction, isa.Reduce):
             run.registers[instruction.destination.name] = term
         return position
 
     def _write(
-        self, run: ThreadRun, instruction: MemoryInstruction, variable: str, value: SymbolicValue, depends: Dependencies
+        self,
+        run: ThreadRun,
+        instruction: isa.MemoryInstruction,
+        variable: str,
+        value: SymbolicValue,
+        depends: Dependencies,
     ) -> int:
         run.marks += 1
         return run.add(
             Event(EventKind.WRITE, self.number, instruction, variable, self.locations[variable]), value, depends
         )
 
-    def _modify(self, run: ThreadRun, atomic: Atomic | Reduce, variable: str, depends: Dependencies) -> list[ThreadRun]:
+    def _modify(
+        self, run: ThreadRun, atomic: isa.Atomic | isa.Reduce, variable: str, depends: Dependencies
+    ) -> list[ThreadRun]:
         """A read and, unless a cas fails, a write of what the operation makes of the value read."""
         old = self.terms.read(len(run.events))
         operands = [self._value(run, source) for source in atomic.sources]
         following: list[ThreadRun] = []
         equal: SymbolicValue = 1
-        if atomic.operation is AtomicOperation.CAS:
+        if atomic.operation is isa.AtomicOperation.CAS:
             equal = self.terms.equal(old, operands[0], atomic.access.type)
             assert isinstance(equal, Applied)
             failed = run.copy()
@@ -285,7 +278,7 @@ class PathRunner:
             each.position += 1
         return following
 
-    def _barrier(self, run: ThreadRun, barrier: Barrier) -> list[ThreadRun]:
+    def _barrier(self, run: ThreadRun, barrier: isa.Barrier) -> list[ThreadRun]:
         held: list[int | None] = []
         for operand in (barrier.identifier, barrier.count):
             value = None if operand is None else self._value(run, operand)
@@ -322,13 +315,13 @@ class PathRunner:
             }
         return [AddressOf(name) for name in self._targets[position]]
 
-    def _value(self, run: ThreadRun, operand: Operand) -> SymbolicValue:
-        if isinstance(operand, Immediate):
+    def _value(self, run: ThreadRun, operand: isa.Operand) -> SymbolicValue:
+        if isinstance(operand, isa.Immediate):
             return operand.value
-        if isinstance(operand, Register):
+        if isinstance(operand, isa.Register):
             return run.registers[operand.name]
         return AddressOf(operand.name)
 
-    def _wrap(self, value: SymbolicValue, instruction: MemoryInstruction) -> SymbolicValue:
+    def _wrap(self, value: SymbolicValue, instruction: isa.MemoryInstruction) -> SymbolicValue:
         type = instruction.access.type
         return self.terms.apply(("wrapped", type), lambda v: wrap_value(v[0], type), value)

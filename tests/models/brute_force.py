@@ -11,26 +11,9 @@ from dataclasses import dataclass, field
 from itertools import permutations, product
 
 from gpudiy.litmus import arithmetic
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.condition import FinalRegister, holds
 from gpudiy.litmus.dependencies import DependencyState, list_reads
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Branch,
-    Fence,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    guard_of,
-    operands_of,
-)
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import Algebra
 from gpudiy.models.event import Event, EventKind, Trace
@@ -79,11 +62,13 @@ class BruteForce:
             operand.value
             for thread in test.threads
             for each in thread
-            if isinstance(each, (Store, Atomic, Reduce))
-            for operand in operands_of(each)
-            if isinstance(operand, Immediate)
+            if isinstance(each, (isa.Store, isa.Atomic, isa.Reduce))
+            for operand in isa.operands_of(each)
+            if isinstance(operand, isa.Immediate)
         }
-        writes = sum(isinstance(each, (Store, Atomic, Reduce)) for thread in test.threads for each in thread)
+        writes = sum(
+            isinstance(each, (isa.Store, isa.Atomic, isa.Reduce)) for thread in test.threads for each in thread
+        )
         for _ in range(writes * unroll + 1):
             self.runs = [list(self._run(number)) for number in range(len(test.threads))]
             if self.complete or len(self.domain) > 6:
@@ -108,8 +93,8 @@ class BruteForce:
 
     def _run(self, number: int) -> Iterator[Run]:
         thread = self.test.threads[number]
-        labels = {each.name: index for index, each in enumerate(thread) if isinstance(each, Label)}
-        loops = any(isinstance(each, Branch) and labels[each.target] <= index for index, each in enumerate(thread))
+        labels = {each.name: index for index, each in enumerate(thread) if isinstance(each, isa.Label)}
+        loops = any(isinstance(each, isa.Branch) and labels[each.target] <= index for index, each in enumerate(thread))
         pending = [Run({d.name: 0 for d in self.test.registers_of(number)})]
         while pending:
             run = pending.pop()
@@ -122,9 +107,9 @@ class BruteForce:
             instruction = thread[run.position]
             run.position += 1
             depends = run.depends.dependencies(instruction)
-            guard = guard_of(instruction)
+            guard = isa.guard_of(instruction)
             runs = guard is None or bool(run.registers[guard.predicate.name]) != guard.negated
-            if not runs or not isinstance(instruction, (Load, Atomic, Reduce)):
+            if not runs or not isinstance(instruction, (isa.Load, isa.Atomic, isa.Reduce)):
                 if runs:
                     self._step(run, number, instruction, labels)
                 run.depends.step(instruction, depends, runs=runs)
@@ -135,42 +120,42 @@ class BruteForce:
                 self._read(chosen, number, instruction, value)
                 pending.append(chosen)
 
-    def _step(self, run: Run, number: int, instruction: Instruction, labels: dict[str, int]) -> None:
+    def _step(self, run: Run, number: int, instruction: isa.Instruction, labels: dict[str, int]) -> None:
         match instruction:
-            case Store():
+            case isa.Store():
                 value = arithmetic.wrap_value(self._value(run, instruction.source), instruction.access.type)
                 self._event(run, number, EventKind.WRITE, instruction, value)
-            case Branch(target=target):
+            case isa.Branch(target=target):
                 run.position = labels[target]
-            case Alu():
+            case isa.Alu():
                 values = [self._value(run, source) for source in instruction.sources]
                 run.registers[instruction.destination.name] = arithmetic.compute_value(instruction, values)
-            case SetPredicate(sources=(left, right)):
+            case isa.SetPredicate(sources=(left, right)):
                 one, other = self._value(run, left), self._value(run, right)
                 truth = arithmetic.compare_values(instruction.comparison, one, other, instruction.type)
                 run.registers[instruction.destination.name] = int(truth)
-            case Fence():
+            case isa.Fence():
                 self._event(run, number, EventKind.FENCE, instruction, 0)
-            case ProxyFence():
+            case isa.ProxyFence():
                 self._event(run, number, EventKind.PROXY_FENCE, instruction, 0)
 
-    def _read(self, run: Run, number: int, instruction: Load | Atomic | Reduce, value: int) -> None:
+    def _read(self, run: Run, number: int, instruction: isa.Load | isa.Atomic | isa.Reduce, value: int) -> None:
         depends = run.depends.dependencies(instruction)
         read = self._event(run, number, EventKind.READ, instruction, value)
-        if not isinstance(instruction, Load):
+        if not isinstance(instruction, isa.Load):
             operands = [self._value(run, source) for source in instruction.sources]
             written = arithmetic.modify_value(instruction.operation, value, operands, instruction.access.type)
             if written is not None:
                 run.pairs["rmw"].append((read, self._event(run, number, EventKind.WRITE, instruction, written)))
-        if not isinstance(instruction, Reduce):
+        if not isinstance(instruction, isa.Reduce):
             run.registers[instruction.destination.name] = value
         run.depends.step(instruction, depends, 1 << read, runs=True)
 
-    def _event(self, run: Run, number: int, kind: EventKind, instruction: Instruction, value: int) -> int:
+    def _event(self, run: Run, number: int, kind: EventKind, instruction: isa.Instruction, value: int) -> int:
         position = len(run.events)
         depends = run.depends.dependencies(instruction)
         address = getattr(instruction, "address", None)
-        name = address.name if isinstance(address, Variable) else ""
+        name = address.name if isinstance(address, isa.Variable) else ""
         run.events.append(Event(kind, number, instruction, name, self.locations.get(name, "")))
         run.values.append(value)
         run.pairs["control"] += [(read, position) for read in list_reads(depends.control)]
@@ -182,9 +167,9 @@ class BruteForce:
 
     @staticmethod
     def _value(run: Run, operand: object) -> int:
-        if isinstance(operand, Immediate):
+        if isinstance(operand, isa.Immediate):
             return operand.value
-        assert isinstance(operand, Register)
+        assert isinstance(operand, isa.Register)
         return run.registers[operand.name]
 
     def _outcomes(self, runs: tuple[Run, ...]) -> Iterator[tuple[int, ...]]:

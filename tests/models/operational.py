@@ -9,30 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable, Value, holds
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Comparison,
-    Fence,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    guard_of,
-)
 from gpudiy.litmus.test import Test
 
-LOCAL = (Alu, SetPredicate, Branch, Label)
+LOCAL = (isa.Alu, isa.SetPredicate, isa.Branch, isa.Label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +50,13 @@ class Machine:
             for number in range(len(test.threads))
         ]
         self.labels = [
-            {each.name: position for position, each in enumerate(thread) if isinstance(each, Label)}
+            {each.name: position for position, each in enumerate(thread) if isinstance(each, isa.Label)}
             for thread in test.threads
         ]
         self.loops = [
-            any(isinstance(each, Branch) and labels[each.target] <= position for position, each in enumerate(thread))
+            any(
+                isinstance(each, isa.Branch) and labels[each.target] <= position for position, each in enumerate(thread)
+            )
             for thread, labels in zip(test.threads, self.labels, strict=True)
         ]
 
@@ -137,18 +121,18 @@ class Machine:
         """The next instruction of a thread, one that others can notice; nothing if it has to wait."""
         instruction = self.test.threads[number][thread.position]
         memory = state.memory
-        if isinstance(instruction, Barrier):
+        if isinstance(instruction, isa.Barrier):
             if not thread.buffer:
                 yield from ((after, memory) for after in self._barrier(state, number, thread, instruction))
             return
         done = self._past(number, thread)
-        if isinstance(instruction, Fence):
+        if isinstance(instruction, isa.Fence):
             if not thread.buffer:
                 yield done, memory
             return
-        assert isinstance(instruction, (Load, Store, Atomic, Reduce))
+        assert isinstance(instruction, (isa.Load, isa.Store, isa.Atomic, isa.Reduce))
         location = self._location(number, thread, instruction.address)
-        if isinstance(instruction, Store):
+        if isinstance(instruction, isa.Store):
             value = bits(self._value(number, thread, instruction.source), instruction.access.type)
             if self.buffered:
                 yield replace(done, buffer=(*thread.buffer, (location, value))), memory
@@ -157,15 +141,15 @@ class Machine:
             return
         own = [value for place, value in thread.buffer if place == location]
         old = own[-1] if own else memory[self.index[location]]
-        if isinstance(instruction, Load):
+        if isinstance(instruction, isa.Load):
             yield self._assigned(number, done, instruction.destination, old), memory
         elif not thread.buffer:
             new = self._modified(number, thread, instruction, old)
-            if isinstance(instruction, Atomic):
+            if isinstance(instruction, isa.Atomic):
                 done = self._assigned(number, done, instruction.destination, old)
             yield done, self._stored(memory, location, new)
 
-    def _barrier(self, state: State, number: int, thread: ThreadState, barrier: Barrier) -> Iterator[ThreadState]:
+    def _barrier(self, state: State, number: int, thread: ThreadState, barrier: isa.Barrier) -> Iterator[ThreadState]:
         """First the thread arrives, then it waits for others of its CTA.
 
         With an instance these are the threads that come here as often as it did, without one all that still have a
@@ -174,7 +158,7 @@ class Machine:
         key = self._key(barrier)
         if not thread.waiting:
             arrived = replace(thread, arrivals=(*thread.arrivals, key), waiting=True)
-            if barrier.mode is BarrierMode.ARRIVE:
+            if barrier.mode is isa.BarrierMode.ARRIVE:
                 arrived = replace(arrived, position=thread.position + 1, waiting=False)
             yield arrived
             return
@@ -182,17 +166,17 @@ class Machine:
         placements = self.test.scope_tree.placements
         for other, program in enumerate(self.test.threads):
             if barrier.instance == 0:
-                comes = any(isinstance(each, Barrier) for each in program[state.threads[other].position :])
+                comes = any(isinstance(each, isa.Barrier) for each in program[state.threads[other].position :])
             else:
-                comes = sum(isinstance(each, Barrier) and self._key(each) == key for each in program) >= meeting
+                comes = sum(isinstance(each, isa.Barrier) and self._key(each) == key for each in program) >= meeting
             meets = other != number and comes and placements[other].cta == placements[number].cta
             if meets and state.threads[other].arrivals.count(key) < meeting:
                 return
         yield replace(thread, position=thread.position + 1, waiting=False)
 
     @staticmethod
-    def _key(barrier: Barrier) -> tuple[int, int]:
-        assert isinstance(barrier.identifier, Immediate) and barrier.count is None and barrier.guard is None
+    def _key(barrier: isa.Barrier) -> tuple[int, int]:
+        assert isinstance(barrier.identifier, isa.Immediate) and barrier.count is None and barrier.guard is None
         return barrier.instance, barrier.identifier.value
 
     def _local(self, number: int, thread: ThreadState) -> ThreadState | None:
@@ -202,7 +186,7 @@ class Machine:
             if thread.waiting:
                 return thread
             instruction = program[thread.position]
-            guard = guard_of(instruction)
+            guard = isa.guard_of(instruction)
             runs = guard is None or bool(self._value(number, thread, guard.predicate)) != guard.negated
             visible = runs and not isinstance(instruction, LOCAL)
             if self.loops[number] and thread.visits[thread.position] >= self.unroll:
@@ -220,19 +204,19 @@ class Machine:
         visits[thread.position] += self.loops[number]
         return replace(thread, position=thread.position + 1, visits=tuple(visits))
 
-    def _local_step(self, number: int, thread: ThreadState, instruction: Instruction) -> ThreadState:
-        if isinstance(instruction, Branch):
+    def _local_step(self, number: int, thread: ThreadState, instruction: isa.Instruction) -> ThreadState:
+        if isinstance(instruction, isa.Branch):
             return replace(thread, position=self.labels[number][instruction.target])
-        if isinstance(instruction, Alu):
+        if isinstance(instruction, isa.Alu):
             values = [self._value(number, thread, source) for source in instruction.sources]
             return self._assigned(number, thread, instruction.destination, computed(instruction, values))
-        if isinstance(instruction, SetPredicate):
+        if isinstance(instruction, isa.SetPredicate):
             left, right = (self._value(number, thread, source) for source in instruction.sources)
             truth = compared(instruction.comparison, shown(left, instruction.type), shown(right, instruction.type))
             return self._assigned(number, thread, instruction.destination, int(truth))
         return thread
 
-    def _modified(self, number: int, thread: ThreadState, atomic: Atomic | Reduce, old: Value) -> Value:
+    def _modified(self, number: int, thread: ThreadState, atomic: isa.Atomic | isa.Reduce, old: Value) -> Value:
         type = atomic.access.type
         operands = [bits(self._value(number, thread, source), type) for source in atomic.sources]
         match atomic.operation:
@@ -246,17 +230,17 @@ class Machine:
                 return operands[0] if old == 0 or old > operands[0] else old - 1
         return arithmetic(atomic.operation, old, operands[0], type)
 
-    def _value(self, number: int, thread: ThreadState, operand: Operand) -> Value:
-        if isinstance(operand, Register):
+    def _value(self, number: int, thread: ThreadState, operand: isa.Operand) -> Value:
+        if isinstance(operand, isa.Register):
             return thread.registers[list(self.types[number]).index(operand.name)]
-        return operand.value if isinstance(operand, Immediate) else AddressOf(operand.name)
+        return operand.value if isinstance(operand, isa.Immediate) else AddressOf(operand.name)
 
-    def _location(self, number: int, thread: ThreadState, address: Operand) -> str:
+    def _location(self, number: int, thread: ThreadState, address: isa.Operand) -> str:
         target = self._value(number, thread, address)
         assert isinstance(target, AddressOf)
         return self.location[target.variable]
 
-    def _assigned(self, number: int, thread: ThreadState, register: Register, value: Value) -> ThreadState:
+    def _assigned(self, number: int, thread: ThreadState, register: isa.Register, value: Value) -> ThreadState:
         types = self.types[number]
         registers = list(thread.registers)
         registers[list(types).index(register.name)] = bits(value, types[register.name])
@@ -284,10 +268,10 @@ def shown(value: Value, type: ScalarType) -> Value:
     return value - (1 << type.bits) if value >> (type.bits - 1) else value
 
 
-def compared(comparison: Comparison, left: Value, right: Value) -> bool:
-    if comparison is Comparison.EQ:
+def compared(comparison: isa.Comparison, left: Value, right: Value) -> bool:
+    if comparison is isa.Comparison.EQ:
         return left == right
-    if comparison is Comparison.NE:
+    if comparison is isa.Comparison.NE:
         return left != right
     return {"lt": left < right, "le": left <= right, "gt": left > right, "ge": left >= right}[comparison]
 
@@ -302,7 +286,7 @@ def arithmetic(operation: str, left: Value, right: Value, type: ScalarType) -> V
     )  # fmt: skip
 
 
-def computed(alu: Alu, values: list[Value]) -> Value:
+def computed(alu: isa.Alu, values: list[Value]) -> Value:
     match alu.operation:
         case "mov":
             return values[0]

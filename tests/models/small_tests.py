@@ -9,33 +9,9 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from litmus_strategies import scope_trees
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
 from gpudiy.litmus.condition import And, Condition, FinalRegister, FinalVariable, Quantifier
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Comparison,
-    Fence,
-    FenceKind,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    ProxyFence,
-    ProxyFenceKind,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    Variable,
-    destination_of,
-)
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.test import InitialMemory, RegisterDeclaration, Test
@@ -44,7 +20,13 @@ S32, B32, B64 = ScalarType.S32, ScalarType.B32, ScalarType.B64
 HIGH = 0x80000000  # `and` with it gives 0 for all values here, but the result still depends on the register
 MEMBARS = (Scope.CTA, Scope.GPU, Scope.SYS)
 SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
-ATOMICS = (AtomicOperation.ADD, AtomicOperation.EXCH, AtomicOperation.CAS, AtomicOperation.CAS, AtomicOperation.OR)
+ATOMICS = (
+    isa.AtomicOperation.ADD,
+    isa.AtomicOperation.EXCH,
+    isa.AtomicOperation.CAS,
+    isa.AtomicOperation.CAS,
+    isa.AtomicOperation.OR,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +61,24 @@ def small_tests(draw: st.DrawFn, vocabulary: Vocabulary = PLAIN) -> Test:
     else:
         length = vocabulary.length if count == 2 else max(1, vocabulary.length - 1)
         threads = [_Thread(draw, vocabulary, variables).drawn(length) for _ in range(count)]
-    stores = sum(isinstance(each, (Store, Atomic, Reduce)) for thread in threads for each in thread)
+    stores = sum(isinstance(each, (isa.Store, isa.Atomic, isa.Reduce)) for thread in threads for each in thread)
     assume(stores <= 5 - vocabulary.proxies)  # the orders of many writes take a search long
     tree = ScopeTree.of([(n, 0, 0, 0, 0) for n in range(count)]) if vocabulary.one_cta else draw(scope_trees(count))
     seen = [
         FinalRegister(number, register.name)
         for number, thread in enumerate(threads)
         for register in dict.fromkeys(
-            destination_of(each) for each in thread if isinstance(each, (Load, Atomic)) and destination_of(each)
+            isa.destination_of(each)
+            for each in thread
+            if isinstance(each, (isa.Load, isa.Atomic)) and isa.destination_of(each)
         )
     ]
-    written = {each.address.name for thread in threads for each in thread if isinstance(each, (Store, Atomic, Reduce))}
+    written = {
+        each.address.name
+        for thread in threads
+        for each in thread
+        if isinstance(each, (isa.Store, isa.Atomic, isa.Reduce))
+    }
     return Test(
         name="random",
         threads=tuple(threads),
@@ -113,11 +102,11 @@ class _Thread:
         self.draw = draw
         self.vocabulary = vocabulary
         self.variables = variables
-        self.loaded: list[Register] = []
+        self.loaded: list[isa.Register] = []
         self.labels = 0
 
-    def drawn(self, length: int) -> tuple[Instruction, ...]:
-        kinds: list[Callable[[], list[Instruction]]] = [self.load, self.load, self.store, self.store, self.atomic]
+    def drawn(self, length: int) -> tuple[isa.Instruction, ...]:
+        kinds: list[Callable[[], list[isa.Instruction]]] = [self.load, self.load, self.store, self.store, self.atomic]
         kinds += [self.reduce, self.fence]
         if self.vocabulary.barriers:
             kinds.append(self.barrier)
@@ -129,12 +118,12 @@ class _Thread:
             kinds += [self.guarded, self.jump]
         if self.vocabulary.loops:
             kinds += [self.wait, self.acquire, self.count, self.repeat]
-        thread: list[Instruction] = []
+        thread: list[isa.Instruction] = []
         for _ in range(self.draw(st.integers(1, length))):
             thread += self.draw(st.sampled_from(kinds))()
         return tuple(thread)
 
-    def crossing(self, first: int) -> tuple[Instruction, ...]:
+    def crossing(self, first: int) -> tuple[isa.Instruction, ...]:
         """An access of x, perhaps something else, and one of y, or the other way round, as in the classic shapes."""
         one, other = self.variables[first], self.variables[1 - first]
         between = [list, list, self.fence, self.fence, self.atomic, lambda: self.load(one)]
@@ -143,124 +132,134 @@ class _Thread:
         thread += self.draw(st.sampled_from(between))()
         return (*thread, *self.draw(st.sampled_from([self.load, self.load, self.store]))(variable=other))
 
-    def load(self, variable: MappedVariable | None = None) -> list[Instruction]:
+    def load(self, variable: MappedVariable | None = None) -> list[isa.Instruction]:
         variable = variable or self.variable()
-        destination = Register(f"r{len(self.loaded) % 3}")
+        destination = isa.Register(f"r{len(self.loaded) % 3}")
         self.loaded.append(destination)
         orders = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE)
-        return [Load(destination, Variable(variable.name), self.access(orders, variable.proxy))]
+        return [isa.Load(destination, isa.Variable(variable.name), self.access(orders, variable.proxy))]
 
-    def store(self, source: Register | None = None, variable: MappedVariable | None = None) -> list[Instruction]:
+    def store(
+        self, source: isa.Register | None = None, variable: MappedVariable | None = None
+    ) -> list[isa.Instruction]:
         variable = variable or self.variable(stores=True)
         orders = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE)
-        value = source or Immediate(self.draw(st.integers(1, 2)))
-        return [Store(Variable(variable.name), value, self.access(orders, variable.proxy))]
+        value = source or isa.Immediate(self.draw(st.integers(1, 2)))
+        return [isa.Store(isa.Variable(variable.name), value, self.access(orders, variable.proxy))]
 
-    def atomic(self) -> list[Instruction]:
+    def atomic(self) -> list[isa.Instruction]:
         operation = self.draw(st.sampled_from(ATOMICS))
-        sources = [Immediate(self.draw(st.integers(0, 2))) for _ in range(2 if operation == "cas" else 1)]
-        destination = Register(f"r{len(self.loaded) % 3}")
+        sources = [isa.Immediate(self.draw(st.integers(0, 2))) for _ in range(2 if operation == "cas" else 1)]
+        destination = isa.Register(f"r{len(self.loaded) % 3}")
         self.loaded.append(destination)
-        return [Atomic(operation, destination, self.generic(), tuple(sources), self.strong(operation))]
+        return [isa.Atomic(operation, destination, self.generic(), tuple(sources), self.strong(operation))]
 
-    def reduce(self) -> list[Instruction]:
-        operation = self.draw(st.sampled_from([AtomicOperation.ADD, AtomicOperation.OR]))
-        return [Reduce(operation, self.generic(), (Immediate(self.draw(st.integers(1, 2))),), self.strong(operation))]
+    def reduce(self) -> list[isa.Instruction]:
+        operation = self.draw(st.sampled_from([isa.AtomicOperation.ADD, isa.AtomicOperation.OR]))
+        return [
+            isa.Reduce(
+                operation, self.generic(), (isa.Immediate(self.draw(st.integers(1, 2))),), self.strong(operation)
+            )
+        ]
 
-    def fence(self) -> list[Instruction]:
-        kinds = list(FenceKind) if self.vocabulary.orders else [FenceKind.MEMBAR]
-        return [Fence(self.draw(st.sampled_from(kinds)), self.draw(st.sampled_from(MEMBARS)))]
+    def fence(self) -> list[isa.Instruction]:
+        kinds = list(isa.FenceKind) if self.vocabulary.orders else [isa.FenceKind.MEMBAR]
+        return [isa.Fence(self.draw(st.sampled_from(kinds)), self.draw(st.sampled_from(MEMBARS)))]
 
-    def proxy_fence(self) -> list[Instruction]:
-        return [ProxyFence(self.draw(st.sampled_from(list(ProxyFenceKind)[:5])))]
+    def proxy_fence(self) -> list[isa.Instruction]:
+        return [isa.ProxyFence(self.draw(st.sampled_from(list(isa.ProxyFenceKind)[:5])))]
 
-    def barrier(self) -> list[Instruction]:
-        counts = st.none() | st.integers(1, 3).map(Immediate) if self.vocabulary.counts else st.none()
-        mode = self.draw(st.sampled_from([BarrierMode.SYNC, BarrierMode.SYNC, BarrierMode.ARRIVE]))
-        identifier = Immediate(self.draw(st.sampled_from([0, 0, 1])))
-        return [Barrier(mode, identifier, self.draw(counts), self.draw(st.sampled_from(self.vocabulary.instances)))]
+    def barrier(self) -> list[isa.Instruction]:
+        counts = st.none() | st.integers(1, 3).map(isa.Immediate) if self.vocabulary.counts else st.none()
+        mode = self.draw(st.sampled_from([isa.BarrierMode.SYNC, isa.BarrierMode.SYNC, isa.BarrierMode.ARRIVE]))
+        identifier = isa.Immediate(self.draw(st.sampled_from([0, 0, 1])))
+        return [isa.Barrier(mode, identifier, self.draw(counts), self.draw(st.sampled_from(self.vocabulary.instances)))]
 
-    def dependent(self) -> list[Instruction]:
+    def dependent(self) -> list[isa.Instruction]:
         """A store of a value that depends on a read, or whose number only seems to."""
-        source = self.draw(st.sampled_from(self.loaded)) if self.loaded else Register("r0")
+        source = self.draw(st.sampled_from(self.loaded)) if self.loaded else isa.Register("r0")
         if self.draw(st.booleans()):
             return self.store(source)
-        held = Register("q")
+        held = isa.Register("q")
         seeming = [
-            Alu(AluOperation.AND, B32, held, (source, Immediate(HIGH))),
-            Alu(AluOperation.AND, B32, held, (source, Immediate(0))),
-            Alu(AluOperation.XOR, B32, held, (source, source)),
+            isa.Alu(isa.AluOperation.AND, B32, held, (source, isa.Immediate(HIGH))),
+            isa.Alu(isa.AluOperation.AND, B32, held, (source, isa.Immediate(0))),
+            isa.Alu(isa.AluOperation.XOR, B32, held, (source, source)),
         ]
         return [
             self.draw(st.sampled_from(seeming)),
-            Alu(AluOperation.ADD, S32, held, (held, Immediate(1))),
+            isa.Alu(isa.AluOperation.ADD, S32, held, (held, isa.Immediate(1))),
             *self.store(held),
         ]
 
-    def compared(self) -> tuple[Instruction, Guard]:
-        source = self.draw(st.sampled_from(self.loaded)) if self.loaded else Register("r0")
-        comparison = self.draw(st.sampled_from([Comparison.EQ, Comparison.NE]))
-        setter = SetPredicate(comparison, S32, Register("p"), (source, Immediate(self.draw(st.integers(0, 1)))))
-        return setter, Guard(Register("p"), self.draw(st.booleans()))
+    def compared(self) -> tuple[isa.Instruction, isa.Guard]:
+        source = self.draw(st.sampled_from(self.loaded)) if self.loaded else isa.Register("r0")
+        comparison = self.draw(st.sampled_from([isa.Comparison.EQ, isa.Comparison.NE]))
+        setter = isa.SetPredicate(
+            comparison, S32, isa.Register("p"), (source, isa.Immediate(self.draw(st.integers(0, 1))))
+        )
+        return setter, isa.Guard(isa.Register("p"), self.draw(st.booleans()))
 
-    def guarded(self) -> list[Instruction]:
+    def guarded(self) -> list[isa.Instruction]:
         setter, guard = self.compared()
         store = self.store()[0]
-        assert isinstance(store, Store)
-        return [setter, Store(store.address, store.source, store.access, guard)]
+        assert isinstance(store, isa.Store)
+        return [setter, isa.Store(store.address, store.source, store.access, guard)]
 
-    def jump(self) -> list[Instruction]:
+    def jump(self) -> list[isa.Instruction]:
         setter, guard = self.compared()
         self.labels += 1
         label = f"L{self.labels}"
-        return [setter, Branch(label, guard), *self.store(), Label(label)]
+        return [setter, isa.Branch(label, guard), *self.store(), isa.Label(label)]
 
-    def loop(self, body: list[Instruction]) -> list[Instruction]:
+    def loop(self, body: list[isa.Instruction]) -> list[isa.Instruction]:
         """The body, again and again while the last value loaded compares with a small number."""
         setter, guard = self.compared()
         self.labels += 1
         label = f"L{self.labels}"
-        return [Label(label), *body, setter, Branch(label, guard)]
+        return [isa.Label(label), *body, setter, isa.Branch(label, guard)]
 
-    def wait(self) -> list[Instruction]:
+    def wait(self) -> list[isa.Instruction]:
         """A loop that only reads, perhaps two locations, and perhaps adds up what it read."""
         return self.loop(self.load() + self.draw(st.sampled_from([list, self.load, self.fence, self.add_up]))())
 
-    def add_up(self) -> list[Instruction]:
+    def add_up(self) -> list[isa.Instruction]:
         """The last value loaded, added to a register that is looked at later."""
-        total, last = Register("q"), self.loaded[-1]
+        total, last = isa.Register("q"), self.loaded[-1]
         self.loaded.append(total)
-        return [Alu(AluOperation.ADD, S32, total, (total, last))]
+        return [isa.Alu(isa.AluOperation.ADD, S32, total, (total, last))]
 
-    def acquire(self) -> list[Instruction]:
+    def acquire(self) -> list[isa.Instruction]:
         """A loop around an atomic, as in a lock."""
         return self.loop(self.atomic())
 
-    def repeat(self) -> list[Instruction]:
+    def repeat(self) -> list[isa.Instruction]:
         """A loop that may write, or meet a barrier, in every pass."""
         kinds = [self.store, self.reduce, self.guarded, *([self.barrier] if self.vocabulary.barriers else [])]
         return self.loop(self.load() + self.draw(st.sampled_from(kinds))())
 
-    def count(self) -> list[Instruction]:
+    def count(self) -> list[isa.Instruction]:
         """A loop of one or two passes."""
         self.labels += 1
-        label, counter = f"L{self.labels}", Register("c")
+        label, counter = f"L{self.labels}", isa.Register("c")
         body = self.draw(st.sampled_from([self.load, self.store]))()
         return [
-            Alu(AluOperation.MOV, S32, counter, (Immediate(0),)),
-            Label(label),
+            isa.Alu(isa.AluOperation.MOV, S32, counter, (isa.Immediate(0),)),
+            isa.Label(label),
             *body,
-            Alu(AluOperation.ADD, S32, counter, (counter, Immediate(1))),
-            SetPredicate(Comparison.LT, S32, Register("p"), (counter, Immediate(self.draw(st.integers(1, 2))))),
-            Branch(label, Guard(Register("p"))),
+            isa.Alu(isa.AluOperation.ADD, S32, counter, (counter, isa.Immediate(1))),
+            isa.SetPredicate(
+                isa.Comparison.LT, S32, isa.Register("p"), (counter, isa.Immediate(self.draw(st.integers(1, 2))))
+            ),
+            isa.Branch(label, isa.Guard(isa.Register("p"))),
         ]
 
     def variable(self, stores: bool = False) -> MappedVariable:
         able = [v for v in self.variables if not stores or v.proxy in (Proxy.GENERIC, Proxy.SURFACE)]
         return self.draw(st.sampled_from(able))
 
-    def generic(self) -> Variable:
-        return Variable(self.draw(st.sampled_from([v.name for v in self.variables if v.proxy is Proxy.GENERIC])))
+    def generic(self) -> isa.Variable:
+        return isa.Variable(self.draw(st.sampled_from([v.name for v in self.variables if v.proxy is Proxy.GENERIC])))
 
     def access(self, orders: tuple[Order, ...], proxy: Proxy) -> Access:
         if not self.vocabulary.orders:
@@ -268,8 +267,8 @@ class _Thread:
         order = self.draw(st.sampled_from(orders))
         return Access(S32, order, self.draw(st.sampled_from(SCOPES)) if order.takes_scope else None, proxy=proxy)
 
-    def strong(self, operation: AtomicOperation) -> Access:
-        type = S32 if operation is AtomicOperation.ADD else B32
+    def strong(self, operation: isa.AtomicOperation) -> Access:
+        type = S32 if operation is isa.AtomicOperation.ADD else B32
         orders = [Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL] if self.vocabulary.orders else []
         order = self.draw(st.sampled_from(orders or [Order.RELAXED]))
         return Access(type, order, self.draw(st.sampled_from(SCOPES)) if orders else Scope.GPU)

@@ -9,25 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Atomic,
-    AtomicOperation,
-    Branch,
-    Comparison,
-    Fence,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    Operand,
-    Register,
-    SetPredicate,
-    destination_of,
-    guard_of,
-)
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import wrap_value
 from gpudiy.litmus.test import Thread
@@ -46,15 +29,15 @@ class Await:
 
 def loop_heads(code: Thread) -> set[int]:
     """The positions of labels that a later branch leads to."""
-    labels = {each.name: index for index, each in enumerate(code) if isinstance(each, Label)}
-    targets = [(index, labels[each.target]) for index, each in enumerate(code) if isinstance(each, Branch)]
+    labels = {each.name: index for index, each in enumerate(code) if isinstance(each, isa.Label)}
+    targets = [(index, labels[each.target]) for index, each in enumerate(code) if isinstance(each, isa.Branch)]
     return {target for index, target in targets if target <= index}
 
 
 def find_awaits(code: Thread, number: int) -> list[Await]:
     """The loops of a thread that are in no other loop; raises `Undecidable` if one of them is not an await."""
-    labels = {each.name: index for index, each in enumerate(code) if isinstance(each, Label)}
-    branches = [(index, labels[each.target]) for index, each in enumerate(code) if isinstance(each, Branch)]
+    labels = {each.name: index for index, each in enumerate(code) if isinstance(each, isa.Label)}
+    branches = [(index, labels[each.target]) for index, each in enumerate(code) if isinstance(each, isa.Branch)]
     ends: dict[int, int] = {}
     for index, target in branches:
         if target <= index:
@@ -76,15 +59,17 @@ def find_awaits(code: Thread, number: int) -> list[Await]:
 
 def _check_loop(code: Thread, number: int, loop: Await, live: tuple[str, ...]) -> None:
     for instruction in code[loop.head : loop.end + 1]:
-        is_cas = isinstance(instruction, Atomic) and instruction.operation is AtomicOperation.CAS
-        if not is_cas and not isinstance(instruction, (Load, Alu, SetPredicate, Branch, Label, Fence)):
+        is_cas = isinstance(instruction, isa.Atomic) and instruction.operation is isa.AtomicOperation.CAS
+        if not is_cas and not isinstance(
+            instruction, (isa.Load, isa.Alu, isa.SetPredicate, isa.Branch, isa.Label, isa.Fence)
+        ):
             raise _no_await(instruction, number)
-        destination = destination_of(instruction)
+        destination = isa.destination_of(instruction)
         if destination is not None and destination.name in live:
             raise _no_await(instruction, number)
 
 
-def _no_await(instruction: Instruction, number: int) -> Undecidable:
+def _no_await(instruction: isa.Instruction, number: int) -> Undecidable:
     return Undecidable(
         f"a loop of P{number} does more than wait, with `{instruction_text(instruction)}`:"
         " only sc can say whether such a loop ends"
@@ -122,7 +107,7 @@ class _CasCheck:
             current = self.pending.pop()
             while self.loop.head <= current.position <= self.loop.end:
                 instruction = self.code[current.position]
-                guard = guard_of(instruction)
+                guard = isa.guard_of(instruction)
                 runs = True
                 if guard is not None:
                     name = guard.predicate.name
@@ -136,7 +121,7 @@ class _CasCheck:
                 current.position += 1
                 if not runs:
                     continue
-                if isinstance(instruction, Branch):
+                if isinstance(instruction, isa.Branch):
                     current.position = self.labels[instruction.target]
                     if current.position <= position:
                         if current.succeeded:
@@ -145,45 +130,45 @@ class _CasCheck:
                 else:
                     self._compute(current, instruction)
 
-    def _compute(self, current: _Pass, instruction: Instruction) -> None:
+    def _compute(self, current: _Pass, instruction: isa.Instruction) -> None:
         known = current.registers
         match instruction:
-            case Load(destination=destination):
+            case isa.Load(destination=destination):
                 known[destination.name] = object()
-            case Atomic(destination=destination, sources=(expected, *_), access=access):
+            case isa.Atomic(destination=destination, sources=(expected, *_), access=access):
                 failed = current.fork(destination.name, object())
                 self.pending.append(failed)
                 value = self._value(known, expected)
                 is_value = isinstance(value, (int, AddressOf))
                 known[destination.name] = wrap_value(value, access.type) if is_value else value  # type: ignore[arg-type]
                 current.succeeded = True
-            case Alu(destination=destination):
+            case isa.Alu(destination=destination):
                 known[destination.name] = self._apply_alu(
                     instruction, [self._value(known, s) for s in instruction.sources]
                 )
-            case SetPredicate(destination=destination, sources=(left, right)):
+            case isa.SetPredicate(destination=destination, sources=(left, right)):
                 known[destination.name] = _apply_comparison(
                     instruction, self._value(known, left), self._value(known, right)
                 )
             case _:
                 pass
 
-    def _value(self, known: dict[str, Abstract], operand: Operand) -> Abstract:
-        if isinstance(operand, Register):
+    def _value(self, known: dict[str, Abstract], operand: isa.Operand) -> Abstract:
+        if isinstance(operand, isa.Register):
             return known.setdefault(operand.name, object())
-        return operand.value if isinstance(operand, Immediate) else AddressOf(operand.name)
+        return operand.value if isinstance(operand, isa.Immediate) else AddressOf(operand.name)
 
     @staticmethod
-    def _apply_alu(alu: Alu, values: list[Abstract]) -> Abstract:
+    def _apply_alu(alu: isa.Alu, values: list[Abstract]) -> Abstract:
         plain = [value for value in values if isinstance(value, (int, AddressOf))]
         if len(plain) == len(values):
             return compute(alu, plain)
-        return values[0] if alu.operation is AluOperation.MOV else object()
+        return values[0] if alu.operation is isa.AluOperation.MOV else object()
 
 
-def _apply_comparison(instruction: SetPredicate, left: Abstract, right: Abstract) -> Abstract:
+def _apply_comparison(instruction: isa.SetPredicate, left: Abstract, right: Abstract) -> Abstract:
     if isinstance(left, (int, AddressOf)) and isinstance(right, (int, AddressOf)):
         return int(compare(instruction.comparison, left, right, instruction.type))
-    if left is right and instruction.comparison in (Comparison.EQ, Comparison.NE):
-        return int(instruction.comparison is Comparison.EQ)
+    if left is right and instruction.comparison in (isa.Comparison.EQ, isa.Comparison.NE):
+        return int(instruction.comparison is isa.Comparison.EQ)
     return object()

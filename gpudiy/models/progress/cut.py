@@ -8,21 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import And, Compare, Condition, Constant, Expression, FinalRegister, Observable, Quantifier
-from gpudiy.litmus.instruction import (
-    Alu,
-    AluOperation,
-    Barrier,
-    Branch,
-    Comparison,
-    Guard,
-    Immediate,
-    Instruction,
-    Label,
-    Register,
-    guard_of,
-)
 from gpudiy.litmus.test import RegisterDeclaration, Test
 
 ENDED, STOPPED, ROUND_AGAIN = 0, 1, 2  # how a thread came to its end
@@ -55,7 +43,7 @@ def cut_test(test: Test, stops: Sequence[int | None], shown: Sequence[Observable
             registers.append(RegisterDeclaration(number, name, ScalarType.S32))
             passed[number, place] = FinalRegister(number, name)
         how = Constant(ENDED if stop is None else STOPPED)
-        wanted.append(Compare(Comparison.EQ, FinalRegister(number, fate), how))
+        wanted.append(Compare(isa.Comparison.EQ, FinalRegister(number, fate), how))
     asked = wanted[0] if len(wanted) == 1 else And(tuple(wanted))
     return CutTest(
         replace(
@@ -78,42 +66,42 @@ class _Cut:
         self.thread = test.threads[number]
         self.fate = fate
         self.stop = stop
-        self.labels = {each.name: index for index, each in enumerate(self.thread) if isinstance(each, Label)}
+        self.labels = {each.name: index for index, each in enumerate(self.thread) if isinstance(each, isa.Label)}
         self.end, self.again = _fresh("END", test), _fresh("AGAIN", test)
         self.passed: dict[int, str] = {}
 
-    def code(self) -> tuple[Instruction, ...]:
+    def code(self) -> tuple[isa.Instruction, ...]:
         if self.stop == 0:
             return (self._set(self.fate, STOPPED, None),)
-        made: list[Instruction] = []
+        made: list[isa.Instruction] = []
         for index, instruction in enumerate(self.thread):
-            guard = guard_of(instruction)
+            guard = isa.guard_of(instruction)
             if index == self.stop:
-                at_barrier = guard if isinstance(instruction, Barrier) else None
-                made += [self._set(self.fate, STOPPED, at_barrier), Branch(self.end, at_barrier)]
-            if isinstance(instruction, Branch) and self.labels[instruction.target] <= index:
+                at_barrier = guard if isinstance(instruction, isa.Barrier) else None
+                made += [self._set(self.fate, STOPPED, at_barrier), isa.Branch(self.end, at_barrier)]
+            if isinstance(instruction, isa.Branch) and self.labels[instruction.target] <= index:
                 instruction = replace(instruction, target=self.again)
             made.append(instruction)
-            if isinstance(instruction, Barrier):
+            if isinstance(instruction, isa.Barrier):
                 self.passed[index] = _fresh(f"passed{index}", self.test)
                 made.append(self._set(self.passed[index], 1, guard))
-        tail: list[Instruction] = [
-            Branch(self.end),
-            Label(self.again),
+        tail: list[isa.Instruction] = [
+            isa.Branch(self.end),
+            isa.Label(self.again),
             self._set(self.fate, ROUND_AGAIN, None),
-            Label(self.end),
+            isa.Label(self.end),
         ]
         return (*made, *tail)
 
     @staticmethod
-    def _set(name: str, value: int, guard: Guard | None) -> Alu:
-        return Alu(AluOperation.MOV, ScalarType.S32, Register(name), (Immediate(value),), guard=guard)
+    def _set(name: str, value: int, guard: isa.Guard | None) -> isa.Alu:
+        return isa.Alu(isa.AluOperation.MOV, ScalarType.S32, isa.Register(name), (isa.Immediate(value),), guard=guard)
 
 
 def _fresh(name: str, test: Test) -> str:
     """A name that nothing in the test has."""
     taken = {declaration.name for declaration in test.registers} | set(test.memory_map.names)
-    taken |= {each.name for thread in test.threads for each in thread if isinstance(each, Label)}
+    taken |= {each.name for thread in test.threads for each in thread if isinstance(each, isa.Label)}
     while name in taken:
         name += "_"
     return name

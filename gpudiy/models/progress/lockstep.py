@@ -12,22 +12,7 @@ from collections.abc import Iterator
 from itertools import permutations
 from typing import NamedTuple
 
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Fence,
-    Label,
-    Load,
-    MemoryInstruction,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-    guard_of,
-)
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test, Thread
@@ -163,26 +148,35 @@ class WarpMachine:
             running = tuple(lane for lane in lanes if self.programs[lane].runs(instruction, registers[lane]))
             following = top._replace(position=position + 1)
             match instruction:
-                case Load() | Store() | Atomic() | Reduce() if running:
+                case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce() if running:
                     for lane in running if top.pending is None else top.pending:
                         yield self._access(state, warp, paths, registers, instruction, lane, running)
                     return
-                case Barrier() if running:
+                case isa.Barrier() if running:
                     yield self._arrive(state, warp, paths, registers, instruction, running)
                     return
-                case Branch(target=target) if running:
+                case isa.Branch(target=target) if running:
                     goal = program.labels[target]
                     others = tuple(lane for lane in lanes if lane not in running)
                     if others:
                         yield from self._diverge(state, warp, paths, registers, goal, running, others)
                         return
                     following = top._replace(position=goal)
-                case Alu() | SetPredicate():
+                case isa.Alu() | isa.SetPredicate():
                     for lane in running:
                         registers[lane] = self.programs[lane].compute(instruction, registers[lane])
-                case ProxyFence():
+                case isa.ProxyFence():
                     raise Undecidable(f"`{instruction_text(instruction)}` of P{lanes[0]} has no meaning here")
-                case Fence() | Label() | Load() | Store() | Atomic() | Reduce() | Barrier() | Branch():
+                case (
+                    isa.Fence()
+                    | isa.Label()
+                    | isa.Load()
+                    | isa.Store()
+                    | isa.Atomic()
+                    | isa.Reduce()
+                    | isa.Barrier()
+                    | isa.Branch()
+                ):
                     pass
             paths = self._settle((*below, following))
         yield actions, self._with(state, warp, paths, registers)
@@ -193,7 +187,7 @@ class WarpMachine:
         warp: int,
         paths: tuple[WarpPath, ...],
         registers: list[Registers],
-        instruction: MemoryInstruction,
+        instruction: isa.MemoryInstruction,
         lane: int,
         running: Lanes,
     ) -> Successor:
@@ -231,7 +225,7 @@ class WarpMachine:
         warp: int,
         paths: tuple[WarpPath, ...],
         registers: list[Registers],
-        barrier: Barrier,
+        barrier: isa.Barrier,
         running: Lanes,
     ) -> Successor:
         """A whole warp comes to a barrier; for a part of one, a barrier has no meaning before Volta."""
@@ -248,7 +242,7 @@ class WarpMachine:
         for key, arrival in arrivals:
             known = add_arrival(known, key, arrival)
         action = Action(top.lanes[0], top.position)
-        if barrier.mode is BarrierMode.ARRIVE:
+        if barrier.mode is isa.BarrierMode.ARRIVE:
             top = top._replace(position=top.position + 1)
             return (action,), self._with(state, warp, (*below, top), registers, arrivals=known)
         return (action,), self._with(state, warp, paths, registers, waiting=keys.pop(), arrivals=known)
@@ -286,12 +280,12 @@ def meeting_points(code: Thread) -> list[int]:
     It is the end, behind the last instruction, where no way leads there.
     """
     end = len(code)
-    labels = {each.name: index for index, each in enumerate(code) if isinstance(each, Label)}
+    labels = {each.name: index for index, each in enumerate(code) if isinstance(each, isa.Label)}
     following: list[set[int]] = []
     for index, instruction in enumerate(code):
         targets = {index + 1}
-        if isinstance(instruction, Branch):
-            targets = {labels[instruction.target]} | (targets if guard_of(instruction) is not None else set())
+        if isinstance(instruction, isa.Branch):
+            targets = {labels[instruction.target]} | (targets if isa.guard_of(instruction) is not None else set())
         following.append(targets)
     everything = set(range(end + 1))
     certain = [set(everything) for _ in code] + [{end}]  # the positions on every way from each position

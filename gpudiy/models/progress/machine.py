@@ -8,31 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Proxy
 from gpudiy.litmus.barrier_visit import NO_INSTANCE
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    AtomicOperation,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Fence,
-    Immediate,
-    Instruction,
-    Label,
-    Load,
-    MemoryInstruction,
-    Operand,
-    ProxyFence,
-    Reduce,
-    Register,
-    SetPredicate,
-    Store,
-    destination_of,
-    guard_of,
-)
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import initial_memory, wrap_value
 from gpudiy.litmus.test import Test, Thread
@@ -62,14 +41,14 @@ class Program:
         declared = test.registers_of(number)
         self.slots = {declaration.name: index for index, declaration in enumerate(declared)}
         self.initial: Registers = tuple(wrap_value(each.initial, each.type) for each in declared)
-        self.labels = {each.name: index for index, each in enumerate(self.code) if isinstance(each, Label)}
+        self.labels = {each.name: index for index, each in enumerate(self.code) if isinstance(each, isa.Label)}
         self.heads = loop_heads(self.code)
         names = test.memory_map.locations()
         order = {location: index for index, location in enumerate(dict.fromkeys(names.values()))}
         self.places = {name: order[location] for name, location in names.items()}
         self.cta = test.scope_tree.placements[number].cta
         self.barriers = {
-            (each.instance, self._fixed_identifier(each)) for each in self.code if isinstance(each, Barrier)
+            (each.instance, self._fixed_identifier(each)) for each in self.code if isinstance(each, isa.Barrier)
         }
 
     def is_awaited_at(self, key: BarrierKey) -> bool:
@@ -80,28 +59,28 @@ class Program:
         comes = key.instance == NO_INSTANCE or not self.barriers.isdisjoint({key[1:], (key.instance, None)})
         return self.cta == key.cta and comes
 
-    def _fixed_identifier(self, barrier: Barrier) -> Value | None:
+    def _fixed_identifier(self, barrier: isa.Barrier) -> Value | None:
         """The identifier of a barrier, if it is the same in every run."""
         operand = barrier.identifier
-        written = {register for each in self.code if (register := destination_of(each)) is not None}
+        written = {register for each in self.code if (register := isa.destination_of(each)) is not None}
         return None if operand in written else self.value(operand, self.initial)
 
-    def runs(self, instruction: Instruction, registers: Registers) -> bool:
+    def runs(self, instruction: isa.Instruction, registers: Registers) -> bool:
         """Whether the guard of an instruction lets it run."""
-        guard = guard_of(instruction)
+        guard = isa.guard_of(instruction)
         return guard is None or bool(registers[self.slots[guard.predicate.name]]) != guard.negated
 
-    def value(self, operand: Operand, registers: Registers) -> Value:
+    def value(self, operand: isa.Operand, registers: Registers) -> Value:
         """The value of an operand."""
         match operand:
-            case Immediate(value=value):
+            case isa.Immediate(value=value):
                 return value
-            case Register(name=name):
+            case isa.Register(name=name):
                 return registers[self.slots[name]]
             case _:
                 return AddressOf(operand.name)
 
-    def place(self, instruction: MemoryInstruction, registers: Registers) -> int:
+    def place(self, instruction: isa.MemoryInstruction, registers: Registers) -> int:
         """The location that an access touches."""
         if instruction.access.proxy is not Proxy.GENERIC:
             raise Undecidable(f"the proxy of `{instruction_text(instruction)}` of P{self.number} has no meaning here")
@@ -110,20 +89,20 @@ class Program:
             raise Undecidable(f"P{self.number} uses {target} as an address")
         return self.places[target.variable]
 
-    def assign(self, registers: Registers, register: Register, value: Value) -> Registers:
+    def assign(self, registers: Registers, register: isa.Register, value: Value) -> Registers:
         slot = self.slots[register.name]
         return (*registers[:slot], value, *registers[slot + 1 :])
 
-    def compute(self, instruction: Alu | SetPredicate, registers: Registers) -> Registers:
+    def compute(self, instruction: isa.Alu | isa.SetPredicate, registers: Registers) -> Registers:
         """The registers behind an instruction that touches nothing else."""
         values = [self.value(source, registers) for source in instruction.sources]
-        if isinstance(instruction, Alu):
+        if isinstance(instruction, isa.Alu):
             return self.assign(registers, instruction.destination, compute(instruction, values))
         truth = compare(instruction.comparison, values[0], values[1], instruction.type)
         return self.assign(registers, instruction.destination, int(truth))
 
     def access(
-        self, instruction: MemoryInstruction, registers: Registers, memory: Memory
+        self, instruction: isa.MemoryInstruction, registers: Registers, memory: Memory
     ) -> tuple[Registers, Memory, Value, bool]:
         """Registers and memory behind an access, the value that it read or wrote, and whether it wrote."""
         place = self.place(instruction, registers)
@@ -131,22 +110,22 @@ class Program:
         written: Value | None = None
         shown = old
         match instruction:
-            case Load(destination=destination):
+            case isa.Load(destination=destination):
                 registers = self.assign(registers, destination, old)
-            case Store(source=source, access=access):
+            case isa.Store(source=source, access=access):
                 shown = written = wrap_value(self.value(source, registers), access.type)
-            case Atomic() | Reduce():
+            case isa.Atomic() | isa.Reduce():
                 operands = [self.value(source, registers) for source in instruction.sources]
-                is_cas = instruction.operation is AtomicOperation.CAS
+                is_cas = instruction.operation is isa.AtomicOperation.CAS
                 if not is_cas or are_equal(old, operands[0], instruction.access.type):
                     written = modify(instruction, old, operands)
-                if isinstance(instruction, Atomic):
+                if isinstance(instruction, isa.Atomic):
                     registers = self.assign(registers, instruction.destination, old)
         if written is not None:
             memory = (*memory[:place], written, *memory[place + 1 :])
         return registers, memory, shown, written is not None
 
-    def barrier(self, barrier: Barrier, registers: Registers) -> tuple[BarrierKey, Arrival]:
+    def barrier(self, barrier: isa.Barrier, registers: Registers) -> tuple[BarrierKey, Arrival]:
         """The barrier that an instruction comes to, and the arrival there."""
         identifier = self.value(barrier.identifier, registers)
         count = None if barrier.count is None else self.value(barrier.count, registers)
@@ -213,7 +192,7 @@ class ThreadMachine:
                 if position in passed:
                     break
                 passed.add(position)
-            if runs and not isinstance(instruction, (Alu, SetPredicate, Branch, Label)):
+            if runs and not isinstance(instruction, (isa.Alu, isa.SetPredicate, isa.Branch, isa.Label)):
                 if action is not None:
                     break
                 action = Action(number, position)
@@ -221,23 +200,23 @@ class ThreadMachine:
                 position += 1
                 continue
             match instruction:
-                case Load() | Store() | Atomic() | Reduce():
+                case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                     registers, memory, value, _ = program.access(instruction, registers, memory)
                     action = Action(number, position, value)
-                case Barrier():
+                case isa.Barrier():
                     key, arrival = program.barrier(instruction, registers)
                     arrivals = add_arrival(arrivals, key, arrival)
-                    if instruction.mode is BarrierMode.SYNC:
+                    if instruction.mode is isa.BarrierMode.SYNC:
                         waiting = key
                         break
-                case Alu() | SetPredicate():
+                case isa.Alu() | isa.SetPredicate():
                     registers = program.compute(instruction, registers)
-                case Branch(target=target):
+                case isa.Branch(target=target):
                     position = program.labels[target]
                     continue
-                case ProxyFence():
+                case isa.ProxyFence():
                     raise Undecidable(f"`{instruction_text(instruction)}` of P{number} has no meaning here")
-                case Fence() | Label():
+                case isa.Fence() | isa.Label():
                     pass
             position += 1
         threads = list(state.threads)

@@ -11,23 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.condition import FinalRegister, FinalVariable, Observable, Value
 from gpudiy.litmus.flow import memory_uses
-from gpudiy.litmus.instruction import (
-    Alu,
-    Atomic,
-    Barrier,
-    BarrierMode,
-    Branch,
-    Fence,
-    Immediate,
-    Label,
-    Load,
-    ProxyFence,
-    Reduce,
-    SetPredicate,
-    Store,
-)
 from gpudiy.litmus.memory_types import location_types, wrap_value
 from gpudiy.litmus.outcome import FinalState, final_state
 from gpudiy.litmus.test import Test
@@ -99,10 +85,10 @@ class StuckSearch:
     def _check_barriers(self) -> None:
         for number, thread in enumerate(self.test.threads):
             for each in thread:
-                if isinstance(each, Barrier) and (
+                if isinstance(each, isa.Barrier) and (
                     each.count is not None
-                    or each.mode is BarrierMode.ARRIVE
-                    or not isinstance(each.identifier, Immediate)
+                    or each.mode is isa.BarrierMode.ARRIVE
+                    or not isinstance(each.identifier, isa.Immediate)
                 ):
                     raise Undecidable(
                         f"P{number} has a barrier with a count, and branches: only sc can say whether all runs end"
@@ -114,7 +100,7 @@ class StuckSearch:
         for loop in self.awaits[number]:
             yield Fate(loop.head, loop)
         for index, each in enumerate(code):
-            if isinstance(each, Barrier):
+            if isinstance(each, isa.Barrier):
                 yield Fate(index, barrier=True)
         if not code or self.guarantee in (ProgressGuarantee.FAIR, ProgressGuarantee.LOCKSTEP):
             return
@@ -122,7 +108,7 @@ class StuckSearch:
         if self.guarantee is ProgressGuarantee.HSA:
             heads = {loop.head for loop in self.awaits[number]}
             for index, each in enumerate(code):
-                if index and (index in heads or isinstance(each, (Store, Atomic, Reduce, Barrier))):
+                if index and (index in heads or isinstance(each, (isa.Store, isa.Atomic, isa.Reduce, isa.Barrier))):
                     yield Fate(index)
 
     def _find_execution(self, fates: Sequence[Fate], run: EndlessRun) -> StuckRun | None:
@@ -212,16 +198,16 @@ class StuckSearch:
             if not program.runs(instruction, registers):
                 continue
             match instruction:
-                case Load() | Store() | Atomic() | Reduce():
+                case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                     registers, _, value, wrote = program.access(instruction, registers, memory)
                     if wrote:
                         return None
                     actions.append(Action(number, position - 1, value))
-                case Alu() | SetPredicate():
+                case isa.Alu() | isa.SetPredicate():
                     registers = program.compute(instruction, registers)
-                case Branch(target=target):
+                case isa.Branch(target=target):
                     position = program.labels[target]
-                case Fence() | Label() | ProxyFence() | Barrier():
+                case isa.Fence() | isa.Label() | isa.ProxyFence() | isa.Barrier():
                     pass
         return None
 
@@ -244,13 +230,13 @@ class StuckSearch:
             following: list[tuple[int, Registers]] = []
             if not program.runs(instruction, registers):
                 following = [(position + 1, registers)]
-            elif isinstance(instruction, (Load, Store, Atomic, Reduce)):
+            elif isinstance(instruction, (isa.Load, isa.Store, isa.Atomic, isa.Reduce)):
                 for memory in memories:
                     after, _, _, wrote = program.access(instruction, registers, memory)
                     following += [] if wrote else [(position + 1, after)]
-            elif isinstance(instruction, (Alu, SetPredicate)):
+            elif isinstance(instruction, (isa.Alu, isa.SetPredicate)):
                 following = [(position + 1, program.compute(instruction, registers))]
-            elif isinstance(instruction, Branch):
+            elif isinstance(instruction, isa.Branch):
                 target = program.labels[instruction.target]
                 if target <= position:
                     return True
@@ -272,7 +258,7 @@ class StuckSearch:
         for number, program in enumerate(self.programs):
             counts: dict[BarrierKey, int] = {}
             for index, each in enumerate(program.code):
-                if isinstance(each, Barrier) and passed.get((number, index)):
+                if isinstance(each, isa.Barrier) and passed.get((number, index)):
                     key = program.barrier(each, program.initial)[0]
                     counts[key] = counts.get(key, 0) + 1
             visits.append(counts)
@@ -299,7 +285,7 @@ class StuckSearch:
             return None
         program = self.programs[number]
         instruction = program.code[fate.stop]
-        assert isinstance(instruction, Barrier)
+        assert isinstance(instruction, isa.Barrier)
         return program.barrier(instruction, program.initial)[0]
 
 
