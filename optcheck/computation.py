@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from optcheck.operands import Registers, read_register
 from optcheck.sass import SassInstruction
-from optcheck.semantics import PURE, Registers, read_register, results
+from optcheck.semantics import PURE, results
 from optcheck.term import Term
 
 

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from optcheck.computation import Computation, computation_of, only_computes
 from optcheck.graph import STACK_TARGETS, Graph
+from optcheck.operands import read_operand, read_register
 from optcheck.path_steps import (
     NotUnderstood,
     PathEnd,
@@ -34,7 +35,7 @@ from optcheck.sass import (
 )
 from optcheck.sass import UNIFORM_ZERO as UNIFORM_ZERO_REGISTER
 from optcheck.sass import ZERO as ZERO_REGISTER
-from optcheck.semantics import read_operand, read_register, results
+from optcheck.semantics import results
 from optcheck.term import ZERO, Term, add, entry, negate, number, symbol
 
 MOST_STEPS = 40_000  # instructions of all paths together

@@ -1,0 +1,73 @@
+"""Logic, shifts, choices and permutations of bits: what the instructions write, as terms."""
+
+from __future__ import annotations
+
+from optcheck.operands import Registers, has_only, read_operand, write_result
+from optcheck.sass import TRUE, UNIFORM_ZERO, NumberOperand, PredicateOperand, RegisterOperand, SassInstruction
+from optcheck.sass import ZERO as ZERO_REGISTER
+from optcheck.term import ZERO, Term, disjunction, negate, number, operate
+
+
+def combine_bits(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """LOP3: any function of three words, bit by bit."""
+    sources = instruction.sources
+    if not has_only(instruction) or len(sources) < 4 or not isinstance(sources[3], NumberOperand):
+        return None
+    a, b, c = (read_operand(one, registers) for one in sources[:3])
+    value = operate("lop3", a, b, c, sources[3].value & 255)
+    first, second = instruction.operands[0], instruction.operands[1]
+    if not isinstance(first, PredicateOperand):
+        return write_result(instruction, value)
+    more = read_operand(sources[4], registers) if len(sources) > 4 else ZERO
+    written = {} if first.name in TRUE else {first.name: disjunction(negate(operate("equal", value, ZERO)), more)}
+    if isinstance(second, RegisterOperand) and second.name not in (ZERO_REGISTER, UNIFORM_ZERO):
+        written[second.name] = value
+    return written
+
+
+def choose(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """SEL: one of two words."""
+    if instruction.modifiers or len(instruction.sources) != 3:
+        return None
+    a, b, condition = (read_operand(one, registers) for one in instruction.sources)
+    return write_result(instruction, operate("choose", condition, a, b) if a is not b else a)
+
+
+def shift_pair(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """SHF: a shift of two words."""
+    modifiers = instruction.modifiers
+    if not has_only(instruction, "L", "R", "HI", "U64", "S64") or len(instruction.sources) != 3:
+        return None
+    low, distance, high = (read_operand(one, registers) for one in instruction.sources)
+    if not distance.is_number or distance.number > 31:
+        return None
+    if "L" in modifiers:
+        if "HI" not in modifiers:
+            return write_result(instruction, operate("left", low, distance))
+        return write_result(instruction, operate("left high", low, high, distance))
+    half = "high" if "HI" in modifiers else "low"
+    return write_result(
+        instruction, operate(f"right {half}", high, low, distance, int(bool({"S32", "S64"} & {*modifiers})))
+    )
+
+
+def shift(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """SHL and SHR: a shift of one word."""
+    if not has_only(instruction, "W") or len(instruction.sources) != 2:
+        return None
+    value, distance = (read_operand(one, registers) for one in instruction.sources)
+    if not distance.is_number or distance.number > 31:
+        return None
+    if instruction.opcode in ("SHL", "USHL"):
+        return write_result(instruction, operate("left", value, distance))
+    signed = int("U32" not in instruction.modifiers)
+    upper = operate("right low", value, ZERO, number(31), 1) if signed else ZERO
+    return write_result(instruction, operate("right low", upper, value, distance, signed))
+
+
+def permute_bytes(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """PRMT: four of eight bytes."""
+    if instruction.modifiers or len(instruction.sources) != 3:
+        return None
+    a, selector, b = (read_operand(one, registers) for one in instruction.sources)
+    return write_result(instruction, operate("permute", a, selector, b))

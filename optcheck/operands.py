@@ -1,0 +1,72 @@
+"""How instructions read their operands and write their results, as terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from optcheck.sass import (
+    TRUE,
+    UNIFORM_ZERO,
+    ConstantOperand,
+    NumberOperand,
+    Operand,
+    PredicateOperand,
+    RegisterOperand,
+    SassInstruction,
+    successor,
+)
+from optcheck.sass import ZERO as ZERO_REGISTER
+from optcheck.term import ONE, ZERO, Term, add, entry, negate, number, operate, symbol, unknown
+
+HARMLESS = frozenset({"U32", "S32", "reuse", "AND", "LUT"})  # modifiers that leave a result as it is
+Registers = Mapping[str, Term]
+
+
+def read_register(name: str, registers: Registers) -> Term:
+    """The value of a register or predicate."""
+    if name in (ZERO_REGISTER, UNIFORM_ZERO):
+        return ZERO
+    if name in TRUE:
+        return ONE
+    return registers.get(name) or entry(name)
+
+
+def read_operand(operand: Operand, registers: Registers, word: int = 0) -> Term:
+    """The value of an operand; `word` 1 is the upper word of one of 64 bits."""
+    match operand:
+        case RegisterOperand(name=name):
+            base = name if name in (ZERO_REGISTER, UNIFORM_ZERO) else successor(name, word)
+            value = read_register(base, registers)
+            return _apply_sign(unknown(operand.part, value) if operand.part else value, operand)
+        case PredicateOperand(name=name, negated=negated):
+            value = read_register(name, registers)
+            return negate(value) if negated else value
+        case NumberOperand(value=value_of_number):
+            return number(value_of_number >> 32 * word)
+        case ConstantOperand():
+            place = add(read_register(operand.register, registers), number(operand.offset + 4 * word))
+            bank = read_register(operand.bank, registers) if isinstance(operand.bank, str) else operand.bank
+            if place.is_number and isinstance(bank, int):
+                return _apply_sign(symbol("constant", bank, place.number), operand)
+            return _apply_sign(unknown("constant", bank, place), operand)
+        case _:
+            return symbol("operand", str(operand))
+
+
+def _apply_sign(value: Term, operand: RegisterOperand | ConstantOperand) -> Term:
+    if operand.inverted:
+        value = operate("lop3", value, ZERO, ZERO, 0x0F)
+    return operate("multiply", value, number(-1)) if operand.negated else value
+
+
+def write_result(instruction: SassInstruction, *words: Term) -> dict[str, Term]:
+    """The one result of an instruction, of one or two words."""
+    destination = instruction.operands[0]
+    if not isinstance(destination, RegisterOperand) or destination.name in (ZERO_REGISTER, UNIFORM_ZERO):
+        return {}
+    return {successor(destination.name, place): word for place, word in enumerate(words)}
+
+
+def has_only(instruction: SassInstruction, *allowed: str) -> bool:
+    """Whether an instruction has no modifiers but these and harmless ones."""
+    return all(modifier in allowed or modifier in HARMLESS for modifier in instruction.modifiers)
