@@ -12,6 +12,7 @@ from typing import Protocol
 
 from optcheck.computation import Computation, computation_of, only_computes
 from optcheck.graph import STACK_TARGETS, Graph
+from optcheck.opcodes import COMPUTING
 from optcheck.operands import read_operand, read_register
 from optcheck.path_steps import (
     NotUnderstood,
@@ -41,7 +42,7 @@ from optcheck.term import ZERO, Term, add, entry, negate, number, symbol
 MOST_STEPS = 40_000  # instructions of all paths together
 STACK = "R1"
 VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
-SILENT = frozenset({"NOP", "YIELD", "WARPSYNC", "BMOV", "DEPBAR", "LDGDEPBAR", "PREEXIT", "ACQBULK"})
+SILENT = frozenset({"NOP", "YIELD", "BMOV", "DEPBAR", "LDGDEPBAR"})  # change no register and no memory
 ENDS = frozenset({"EXIT", "RET"})
 PUSHES = frozenset(STACK_TARGETS.values())
 NOT_KNOWN = Computation(())  # whether instructions only compute
@@ -202,10 +203,10 @@ class SassExecution:
         elif opcode in SILENT:
             for name in instruction.writes:
                 state.registers[name] = symbol("silent", index, name)
-        elif opcode in UNKNOWN_EFFECTS or instruction.leaves:
-            raise NotUnderstood(f"{opcode} is not understood", index)
-        else:
+        elif opcode in COMPUTING:
             state.registers.update(results(instruction, state.registers, index))
+        else:
+            raise NotUnderstood(f"{opcode} is not understood", index)
 
     def _converge(self, state: _State, instruction: SassInstruction, index: int) -> None:
         """BSSY says where the threads of a warp will meet; BSYNC must be just before that place."""
@@ -293,9 +294,6 @@ class SassExecution:
             register = instruction.operands[0]
             if isinstance(register, RegisterOperand) and register.name != ZERO_REGISTER:
                 state.registers[successor(register.name, word)] = read_register(name, state.registers)
-
-
-UNKNOWN_EFFECTS = frozenset({"BREAK", "CALL", "CAL", "JCAL", "KILL", "BPT", "LONGJMP", "PLONGJMP", "PRET", "RTT"})
 
 
 def stack_word(offset: int) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpudiy.litmus.access import Order, Scope, Space
 from gpudiy.litmus.instruction import Barrier, BarrierMode, Fence, FenceKind, Immediate, ProxyFence
 from optcheck.mapping import Generation, SassMapping
 from optcheck.sass import NumberOperand, SassInstruction
 from optcheck.specification import ExpectedAccess
 
+Ordering = Fence | ProxyFence | Barrier
 Fences = tuple[str, ...]
 ESCORT = "MEMBAR.ALL.CTA"
 INVALIDATE = "CCTL.IVALL"
@@ -23,7 +26,7 @@ def fence_text(instruction: SassInstruction) -> str:
 def expected_fences(
     mapping: SassMapping,
     earlier: ExpectedAccess | None,
-    fences: list[Fence | ProxyFence | Barrier],
+    fences: Sequence[Ordering],
     later: ExpectedAccess | None,
 ) -> set[Fences]:
     """All ways to write the fences between two accesses, with those that acquire and release need."""
@@ -55,7 +58,7 @@ def _release(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
     return _membar(mapping, "ALL", scope, False)
 
 
-def _fence(mapping: SassMapping, fence: Fence | ProxyFence | Barrier) -> set[Fences]:
+def _fence(mapping: SassMapping, fence: Ordering) -> set[Fences]:
     match fence:
         case Fence(kind=kind, scope=scope):
             match kind:

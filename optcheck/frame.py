@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from optcheck.execution import stack_word
 from optcheck.sass import WORD
@@ -17,6 +17,7 @@ from optcheck.term import number as number_term
 
 SAMPLES = 32
 LAUNCH, LOCATIONS, RESULTS, SPECIFICATION = "R4", "R6", "R8", "R14"  # parameters of 64 bits, as the ABI places them
+POINTERS = (LAUNCH, LOCATIONS, RESULTS)
 THREAD, FIRST, END, GROUP = "R10", "R11", "R12", "R13"
 SHARED = stack_word(0)
 INSTANCE, SLOT = symbol("instance"), symbol("slot")  # what the loop over the instances carries
@@ -75,6 +76,8 @@ class FrameSamples(Samples):
     def symbol_words(self, name: tuple[object, ...]) -> Words:
         """The values of a symbol."""
         match name:
+            case ("entry", str(pointer)) if pointer in POINTERS:
+                return register_words(pointer)
             case ("entry", "R12"):
                 return self.end
             case ("entry", "R14"):
@@ -205,9 +208,13 @@ def frame_samples(offsets: tuple[tuple[str, int], ...]) -> FrameSamples:
     return FrameSamples(dict(offsets))
 
 
+@cache
 def register_words(name: str) -> Words:
-    """The values of a register at entry."""
-    return random_words(("entry", name), SAMPLES)
+    """The values of a register at entry; the lower word of a pointer is sometimes so large that small sums carry."""
+    words = random_words(("entry", name), SAMPLES)
+    if name not in POINTERS:
+        return words
+    return [word | 0xFFFFF000 if place % 8 == 3 else word for place, word in enumerate(words)]
 
 
 def pair_words(name: str) -> Words:

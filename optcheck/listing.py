@@ -12,7 +12,7 @@ from typing import Any
 from gpudiy.errors import InputError, near_name
 from optcheck.literal import decode_literal
 from optcheck.opcodes import OPCODES
-from optcheck.sass import SassInstruction
+from optcheck.sass import WORD, SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
 
 FUNCTION = re.compile(r"\s*Function : ([\w$.]+)\s*$|\.text\.([\w$.]+):\s*$|\s*//-+ \.text\.([\w$.]+)\s+-+\s*$")
@@ -74,6 +74,12 @@ class SassFunction:
         """The specification literals in the code."""
         found = (instruction.literal for instruction in self.instructions)
         return {literal for literal in found if literal is not None and decode_literal(literal) is not None}
+
+    @cached_property
+    def deciding_numbers(self) -> tuple[int, ...]:
+        """The numbers, other than small ones, that instructions compare with or move into registers."""
+        found = (number for instruction in self.instructions for number in instruction.deciding_numbers)
+        return tuple(dict.fromkeys(number for number in found if 16 < number < WORD))
 
     @cached_property
     def _places(self) -> dict[int, int]:

@@ -61,7 +61,7 @@ def _apply_sign(value: Term, operand: RegisterOperand | ConstantOperand) -> Term
 
 def write_result(instruction: SassInstruction, *words: Term) -> dict[str, Term]:
     """The one result of an instruction, of one or two words."""
-    destination = instruction.operands[0]
+    destination = instruction.operands[0] if instruction.operands else None
     if not isinstance(destination, RegisterOperand) or destination.name in (ZERO_REGISTER, UNIFORM_ZERO):
         return {}
     return {successor(destination.name, place): word for place, word in enumerate(words)}

@@ -34,6 +34,7 @@ class _HeadCounts:
     """What a path had done when it reached the head of a loop."""
 
     accesses: int
+    fences: int  # since the last access
     memory: int
     decisions: int
     votes: int
@@ -118,7 +119,7 @@ class PathProof(ThreadProof):
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """A loop begins; the first one is that over the instances."""
         made = 0 if self.run is None else self.run.accesses
-        self.heads[step.block] = _HeadCounts(made, self.memory, self.decisions, self.votes)
+        self.heads[step.block] = _HeadCounts(made, len(self.fences), self.memory, self.decisions, self.votes)
         if self.loop is not None:
             return {}
         self.loop = step.block
@@ -314,9 +315,12 @@ class PathProof(ThreadProof):
                 return True
             raise Disproved(Finding.CHANGED, "a loop is added", (path.index,))
         assert self.run is not None
-        if isinstance(self.due, LoopBack) and self.run.heads.get(self.due.label) == before.accesses:
-            return True
-        raise Disproved(Finding.CHANGED, "a loop of the test has other accesses", (path.index,))
+        label = self.run.heads.get(self.due.label) if isinstance(self.due, LoopBack) else None
+        if label is None or label.accesses != before.accesses:
+            raise Disproved(Finding.CHANGED, "a loop of the test has other accesses", (path.index,))
+        if not self.splits_fences(before.accesses, before.fences, label.fences):
+            raise Disproved(Finding.FENCE_CHANGED, "a loop of the test has other fences", (path.index,))
+        return True
 
     def _check_return(self, path: PathEnd) -> None:
         """The function returns to where it was called from, with the registers that its caller keeps."""

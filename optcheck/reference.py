@@ -41,6 +41,14 @@ class DueFence:
 
 
 @dataclass(frozen=True, slots=True)
+class LabelCounts:
+    """What a thread had done when it came to a label: all its accesses, and its fences since the last of them."""
+
+    accesses: int
+    fences: int
+
+
+@dataclass(frozen=True, slots=True)
 class LoopBack:
     """The thread goes back to a label."""
 
@@ -66,9 +74,10 @@ class ReferenceRun:
         }
         self.loaded: set[str] = set()  # registers whose values loads decide
         self.targets = branch_targets(thread)
-        self.heads: dict[int, int] = {}  # labels to which the thread may go back, with the accesses made before them
+        self.heads: dict[int, LabelCounts] = {}  # labels to which the thread may go back
         self.index = 0
         self.accesses = 0
+        self.fences = 0  # since the last access
         self.seen: dict[int, Words] = {}  # by position: what an access read or stored
         self._positions = _number_accesses(thread)
 
@@ -97,6 +106,7 @@ class ReferenceRun:
             match instruction:
                 case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                     self.accesses += 1
+                    self.fences = 0
                     sources = _sources(instruction)
                     data = tuple(self._operand(one) for one in sources)
                     position = self._positions[index]
@@ -104,6 +114,7 @@ class ReferenceRun:
                         self.seen[position] = data[0]
                     return DueAccess(index, position, instruction, self._address(instruction), data)
                 case isa.Fence() | isa.ProxyFence() | isa.Barrier():
+                    self.fences += 1
                     return DueFence(index, instruction)
                 case isa.Alu():
                     self._compute(instruction)
@@ -130,7 +141,7 @@ class ReferenceRun:
         lasts = [branch for branch, target in self.targets.items() if target == index and branch > index]
         if not lasts or index in self.heads:
             return
-        self.heads[index] = self.accesses
+        self.heads[index] = LabelCounts(self.accesses, self.fences)
         for instruction in self.thread[index : max(lasts) + 1]:
             written = isa.destination_of(instruction)
             if written is not None:

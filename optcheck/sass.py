@@ -109,14 +109,20 @@ NO_RESULT = frozenset({
     *(opcode for opcode, touch in TOUCHES.items() if touch in (Touch.STORE, Touch.REDUCE)), *FENCES, *JUMPS, *ENDS,
     *STACK_JUMPS, "NOP", "YIELD", "BSSY", "BSYNC", "BREAK", "WARPSYNC", "SSY", "PBK", "PCNT", "CAL", "JCAL", "CALL",
     "DEPBAR", "NANOSLEEP", "LDGDEPBAR", "ARRIVES", "PMTRIG", "ACQBULK", "ENDCOLLECTIVE", "WARPGROUP", "PREEXIT",
-    "USETMAXREG", "ELECT", "BMOV", "LDDEP", "UTMALDG", "UTMASTG", "TEXDEPBAR", "SETCTAID", "SETLMEMBASE", "RTT",
+    "USETMAXREG", "LDDEP", "UTMALDG", "UTMASTG", "TEXDEPBAR", "SETCTAID", "SETLMEMBASE", "RTT",
     "BRKPT", "PLONGJMP", "LONGJMP", "VOTE_VTG", "UBLKCP", "UTMACMDFLUSH", "UTMAPF", "UBLKPF", "UBLKRED",
 })  # fmt: skip
 PREDICATE_RESULTS = frozenset(
     {"ISETP", "UISETP", "FSETP", "DSETP", "HSETP2", "PSETP", "PLOP3", "UPLOP3", "CSETP", "VSETP"}
 )
-PAIRS = frozenset({"DADD", "DMUL", "DFMA", "DMNMX"})
+PAIRS = frozenset({"DADD", "DMUL", "DFMA", "DMNMX", "LEPC", "ULEPC"})
+LONG_TYPES = frozenset({"F64", "S64", "U64"})
+CONVERSIONS = frozenset({"F2F", "F2I", "I2F", "I2I", "UF2F", "UF2I", "UI2F", "UI2I", "FRND", "UFRND"})
+CLOCKS = frozenset({"CS2R", "CS2UR"})
 MOVES = frozenset({"MOV", "UMOV", "MOV32I", "R2UR", "S2UR", "UMOV32I"})
+DECIDING = frozenset(
+    {"ISETP", "UISETP", "ICMP", "ISET", "IMNMX", "UIMNMX", "VIMNMX", "VIMNMX3", "UVIMNMX", "VIADDMNMX", "SEL", "USEL"}
+) | (MOVES - {"R2UR", "S2UR"})
 ADDS = frozenset({"IADD", "IADD3", "IADD32I", "VIADD", "UIADD3", "UVIADD", "UIADD", "IADD2"})
 
 
@@ -171,7 +177,9 @@ class SassInstruction:
         for modifier in self.modifiers:
             if modifier in ("64", "128", "256"):
                 return int(modifier) // 32
-        if "WIDE" in self.modifiers or self.opcode in PAIRS or (self.opcode == "CS2R" and "32" not in self.modifiers):
+        if "WIDE" in self.modifiers or self.opcode in PAIRS or (self.opcode in CLOCKS and "32" not in self.modifiers):
+            return 2
+        if self.opcode in CONVERSIONS and not LONG_TYPES.isdisjoint(self.modifiers):
             return 2
         return 1
 
@@ -200,8 +208,9 @@ class SassInstruction:
     def writes(self) -> dict[str, int]:
         """The registers and predicates that it writes, each with the index of its word in the result."""
         written: dict[str, int] = {}
-        if self.opcode == "R2P":
-            return {f"P{number}": number for number in range(7)}
+        if self.opcode in ("R2P", "UR2UP"):
+            predicate = "P" if self.opcode == "R2P" else "UP"
+            return {f"{predicate}{number}": number for number in range(7)}
         for operand in self.operands[: self.result_count]:
             if isinstance(operand, PredicateOperand) and operand.name not in TRUE:
                 written[operand.name] = 0
@@ -218,7 +227,7 @@ class SassInstruction:
     @cached_property
     def plain_move(self) -> tuple[str, str] | None:
         """The destination and source of a copy of one register that always happens."""
-        if self.opcode not in ("MOV", "R2UR", "UMOV") or self.modifiers or self.guard or len(self.operands) != 2:
+        if self.opcode not in ("MOV", "UMOV") or self.modifiers or self.guard or len(self.operands) != 2:
             return None
         to, source = self.operands
         if not isinstance(to, RegisterOperand) or not isinstance(source, RegisterOperand):
@@ -247,6 +256,13 @@ class SassInstruction:
             if isinstance(operand, NumberOperand) and operand.value >> 12 in PREFIXES:
                 return operand.value
         return None
+
+    @cached_property
+    def deciding_numbers(self) -> tuple[int, ...]:
+        """The immediates that this instruction compares something with, or moves into a register."""
+        if self.opcode not in DECIDING or self.literal is not None:
+            return ()
+        return tuple(one.value & WORD for one in self.operands if isinstance(one, NumberOperand))
 
     @cached_property
     def packed_halves(self) -> int | None:

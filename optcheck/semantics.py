@@ -20,6 +20,8 @@ from optcheck.sass import (
 )
 from optcheck.term import ZERO, Term, number, symbol, unknown
 
+UNIFORM_SPECIAL = ("SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SRZ")  # special registers with one value in a warp
+
 
 def results(instruction: SassInstruction, registers: Registers, unique: int) -> dict[str, Term]:
     """The registers that an instruction writes, with their new values; `unique` tells its executions apart."""
@@ -60,21 +62,38 @@ def move(instruction: SassInstruction, registers: Registers) -> dict[str, Term] 
     return write_result(instruction, *(read_operand(operands[1], registers, word) for word in words))
 
 
+def make_uniform(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """A copy into a register that the warp shares: known only if all its threads have the same value."""
+    found = move(instruction, registers)
+    return found if found is not None and all(map(_is_uniform, found.values())) else None
+
+
+def _is_uniform(term: Term) -> bool:
+    """Whether a value is the same for all threads of a warp: it is computed from constant memory and numbers only."""
+    if term.operation == "unknown":
+        return False
+    if term.operation == "symbol":
+        kind, name = term.arguments[0], str(term.arguments[1])
+        return kind == "constant" or (kind == "special" and name.startswith(UNIFORM_SPECIAL))
+    return all(_is_uniform(one) for one in term.arguments if isinstance(one, Term))
+
+
 def load_constant(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """Words of a constant bank."""
-    if not isinstance(instruction.operands[1], ConstantOperand) or not has_only(instruction, "64", "128"):
+    source = instruction.operands[-1] if len(instruction.operands) == 2 else None
+    if not isinstance(source, ConstantOperand) or not has_only(instruction, "64", "128"):
         return None
-    return write_result(
-        instruction, *(read_operand(instruction.operands[1], registers, word) for word in range(instruction.words))
-    )
+    return write_result(instruction, *(read_operand(source, registers, word) for word in range(instruction.words)))
 
 
 def read_special(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """A special register: it keeps its value, unless it is a clock."""
-    source = instruction.operands[1]
+    source = instruction.operands[-1] if len(instruction.operands) == 2 else None
     if not isinstance(source, NameOperand):
         return None
     words = range(instruction.words)
+    if instruction.opcode == "S2UR" and not source.text.startswith(UNIFORM_SPECIAL):
+        return None
     if source.text == "SRZ":
         return write_result(instruction, *(ZERO for _ in words))
     if "CLOCK" in source.text or "TIMER" in source.text:
@@ -89,7 +108,8 @@ def pack_halves(instruction: SassInstruction, registers: Registers) -> dict[str,
 
 
 SEMANTICS: dict[str, Callable[[SassInstruction, Registers], dict[str, Term] | None]] = {
-    **dict.fromkeys(MOVES - {"S2UR"}, move),
+    **dict.fromkeys(MOVES - {"S2UR", "R2UR"}, move),
+    "R2UR": make_uniform,
     **dict.fromkeys(("LDC", "LDCU", "ULDC"), load_constant),
     **dict.fromkeys(("S2R", "S2UR", "CS2R"), read_special),
     **dict.fromkeys(ADDS, add_operands),

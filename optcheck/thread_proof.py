@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from gpudiy.litmus.access import Space
 from gpudiy.litmus.instruction import Atomic, Load
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, Words
-from optcheck.fence_form import expected_fences, fence_text
+from optcheck.fence_form import Fences, Ordering, expected_fences, fence_text
 from optcheck.finding import Finding
 from optcheck.frame import SAMPLES, read_symbol
 from optcheck.instruction_form import find_form_difference
@@ -16,6 +18,16 @@ from optcheck.specification import DependencyKind, ExpectedAccess
 from optcheck.term import Term, mentions_unknown
 
 
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """The fences between two accesses: those of the thread, and the instructions on the path."""
+
+    earlier: ExpectedAccess | None
+    due: tuple[Ordering, ...]
+    later: ExpectedAccess | None
+    found: Fences
+
+
 class ThreadProof:
     """A run of the thread, which must make each access of the path, and no other."""
 
@@ -24,6 +36,7 @@ class ThreadProof:
         self.samples = function.values.samples
         self.mask = list(range(SAMPLES))  # the samples that take this path
         self.fences: tuple[SassFence, ...] = ()  # since the last access
+        self.gaps: dict[int, _Gap] = {}  # by the number of accesses before them
         self.last_access: int | None = None
         self.due: DueAccess | LoopBack | None = None
         self.done = True
@@ -73,7 +86,17 @@ class ThreadProof:
             why = f"{place}: expected {said}, found {', '.join(found) or 'no fence'}"
             lines = tuple(step.index for step in self.fences)
             raise Disproved(Finding.FENCE_CHANGED, why, lines, tuple(one.index for one in due))
+        if self.run is not None and self.run.heads:
+            made = self.run.accesses - (before is not None)
+            self.gaps = {**self.gaps, made: _Gap(earlier, tuple(one.fence for one in due), later, found)}
         self.fences = ()
+
+    def splits_fences(self, made: int, found_before: int, due_before: int) -> bool:
+        """Whether a place among the fences after `made` accesses is the same in the SASS and in the thread."""
+        gap, mapping = self.gaps[made], self.function.mapping
+        before = expected_fences(mapping, gap.earlier, gap.due[:due_before], None)
+        after = expected_fences(mapping, None, gap.due[due_before:], gap.later)
+        return gap.found[:found_before] in before and gap.found[found_before:] in after
 
     def done_with_accesses(self) -> bool:
         """Whether the thread has no access left; its fences are compared then."""

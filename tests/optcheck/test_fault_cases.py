@@ -13,8 +13,11 @@ import pytest
 
 from gpudiy.litmus import Test, read_test
 from optcheck.check import check_kernels
+from optcheck.execution import SILENT
 from optcheck.finding import Check, Finding
 from optcheck.frame import Frame, StoredResult
+from optcheck.listing import SassError
+from optcheck.opcodes import COMPUTING, OPCODES
 
 FOLDER = Path(__file__).parents[1] / "data" / "sass" / "faults"
 CASES = json.loads((FOLDER / "cases.json").read_text())
@@ -61,3 +64,18 @@ def test_a_fault_is_found(case: dict[str, object]) -> None:
     assert isinstance(listing, str) and isinstance(edits, dict)
     found = check(listing, edited(listing, edits))
     assert found.finding == case["finding"], found.deviations
+
+
+@pytest.mark.parametrize("operands", ["", "R4", "[R4]", "[R4], R5", "R5, [R4]", "[UR4], [UR6]"])
+def test_no_opcode_that_may_do_more_than_compute_is_passed_over(operands: str) -> None:
+    passed = []
+    others = sorted(OPCODES - COMPUTING - SILENT)
+    for opcode in others:
+        try:
+            found = check("waiting-sm_90", edited("waiting-sm_90", {"0610": [f"{opcode} {operands}".strip()]}))
+        except SassError:
+            continue
+        if found.finding is Finding.UNCHANGED:
+            passed.append(opcode)
+    assert len(others) > 100
+    assert passed == []
