@@ -1,10 +1,10 @@
-"""Comparisons of integers: what the instructions write into predicates, as terms."""
+"""What comparisons of integers and combinations of predicates write into predicates, as terms."""
 
 from __future__ import annotations
 
 from optcheck.operands import Registers, has_only, read_operand
-from optcheck.sass import TRUE, PredicateOperand, SassInstruction
-from optcheck.term import Term, conjunction, disjunction, negate, operate
+from optcheck.sass import TRUE, NumberOperand, PredicateOperand, SassInstruction
+from optcheck.term import Term, apply_table, conjunction, disjunction, negate, operate
 
 COMPARISONS = frozenset({"EQ", "NE", "LT", "LE", "GT", "GE"})
 
@@ -66,3 +66,18 @@ def _combine(modifiers: tuple[str, ...], one: Term, other: Term) -> Term:
     if "OR" in modifiers:
         return disjunction(one, other)
     return operate("different", one, other) if "XOR" in modifiers else conjunction(one, other)
+
+
+def combine_predicates(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """PLOP3: two truth tables of three predicates, one for each result."""
+    sources = instruction.sources
+    if instruction.modifiers != ("LUT",) or len(sources) != 5:
+        return None
+    a, b, c = (read_operand(one, registers) for one in sources[:3])
+    written = {}
+    for result, table in zip(instruction.operands[:2], sources[3:], strict=True):
+        if not isinstance(result, PredicateOperand) or not isinstance(table, NumberOperand):
+            return None
+        if result.name not in TRUE:
+            written[result.name] = apply_table(a, b, c, table.value)
+    return written

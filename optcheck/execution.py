@@ -342,7 +342,8 @@ def _loop_bodies(graph: Graph) -> dict[int, tuple[list[str], list[int]]]:
         places: dict[int, None] = {}
         for block in body:
             for instruction in graph.function.instructions[graph.starts[block] : graph.ends[block]]:
-                names.update(instruction.cleared)
+                if not instruction.changes_nothing:
+                    names.update(instruction.cleared)
                 if instruction.space == "local" and instruction.touch is Touch.STORE and instruction.address:
                     offset = instruction.address.offset
                     first = offset - (1 << 32) if offset >> 31 else offset

@@ -8,6 +8,7 @@ from optcheck.mapping import EVICTION, Generation, SassMapping, find_difference
 from optcheck.sass import SassInstruction, Touch
 from optcheck.specification import AccessKind, ExpectedAccess
 
+HALVES = ("U16", "S16")  # a store cuts both in the same way
 SIGNED = (AtomicOperation.MIN, AtomicOperation.MAX)
 
 
@@ -61,5 +62,5 @@ def _modifiers(expected: ExpectedAccess, found: SassInstruction, mapping: SassMa
         if found.touch is Touch.LOAD:
             needed.append("S16" if "S16" in found.modifiers and type[0] == "s" else "U16")
         else:
-            needed.append("U16" if "U16" in found.modifiers else "16")
+            needed.append(next((word for word in HALVES if word in found.modifiers), "16"))
     return needed, optional

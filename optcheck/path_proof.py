@@ -85,17 +85,24 @@ class PathProof(ThreadProof):
             return None
         self._check_descriptor(step)
         instruction = step.instruction
-        if instruction.touch is not Touch.LOAD or not self._is_plain(step) or offset % (4 * instruction.words):
+        half = instruction.modifiers == ("E", "U16", *self._weak())
+        size = 2 if half else 4 * instruction.words
+        if instruction.touch is not Touch.LOAD or not (half or self._is_plain(step)) or offset % size:
             raise Disproved(Finding.CHANGED, "the parameters of the launch are accessed in another way", (step.index,))
         if self.run is not None and self.run.accesses and not self.done_with_accesses():
             raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
         self.memory += 1
+        if half:
+            return (operate("byte", self.values.launch_term(offset & ~3), 8 * (offset & 3), 16, 0),)
         return tuple(self.values.launch_term(offset + 4 * word) for word in range(instruction.words))
 
     def _is_plain(self, step: SassAccess) -> bool:
         """Whether an access of global memory is weak and has no other modifiers."""
-        weak = ("SYS",) if self.function.mapping.generation is Generation.VOLTA else ()
-        return step.instruction.modifiers == (*PLAIN.get(step.instruction.words, ()), *weak)
+        return step.instruction.modifiers == (*PLAIN.get(step.instruction.words, ()), *self._weak())
+
+    def _weak(self) -> tuple[str, ...]:
+        """The last modifiers of weak accesses."""
+        return ("SYS",) if self.function.mapping.generation is Generation.VOLTA else ()
 
     def _check_descriptor(self, step: SassAccess) -> None:
         """The descriptor of global memory is at a fixed place of constant memory."""
@@ -303,7 +310,8 @@ class PathProof(ThreadProof):
         before = self.heads.get(path.back_to)
         if before is None:
             return False
-        quiet = before.memory == self.memory and before.decisions == self.decisions and not self.fences
+        done = (self.memory, self.decisions, len(self.fences))
+        quiet = done == (before.memory, before.decisions, before.fences)
         if self.waits:
             if quiet and before.votes < self.votes:
                 return True

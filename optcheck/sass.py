@@ -177,6 +177,8 @@ class SassInstruction:
         for modifier in self.modifiers:
             if modifier in ("64", "128", "256"):
                 return int(modifier) // 32
+            if modifier in ("S64", "U64") and self.touch is not None:  # ATOMG.E.MIN.S64
+                return 2
         if "WIDE" in self.modifiers or self.opcode in PAIRS or (self.opcode in CLOCKS and "32" not in self.modifiers):
             return 2
         if self.opcode in CONVERSIONS and not LONG_TYPES.isdisjoint(self.modifiers):
@@ -235,6 +237,14 @@ class SassInstruction:
         plain = not (source.negated or source.inverted or source.part or source.wide)
         zeros = {to.name, source.name} & {ZERO, UNIFORM_ZERO}
         return (to.name, source.name) if plain and not zeros else None
+
+    @cached_property
+    def changes_nothing(self) -> bool:
+        """Whether it copies registers onto themselves, as -O0 does."""
+        if self.opcode not in ("MOV", "UMOV") or self.modifiers not in ((), ("64",)) or len(self.operands) != 2:
+            return False
+        to, source = self.operands
+        return isinstance(to, RegisterOperand) and to == source and not (to.negated or to.inverted or to.part)
 
     @cached_property
     def sources(self) -> tuple[Operand, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from optcheck.arithmetic import add_operands, choose_extreme, multiply, scale_and_add
 from optcheck.bits import choose, combine_bits, permute_bytes, shift, shift_pair
-from optcheck.comparison import compare
+from optcheck.comparison import combine_predicates, compare
 from optcheck.operands import Registers, has_only, read_operand, write_result
 from optcheck.sass import (
     ADDS,
@@ -122,5 +122,6 @@ SEMANTICS: dict[str, Callable[[SassInstruction, Registers], dict[str, Term] | No
     **dict.fromkeys(("LEA", "ULEA"), scale_and_add),
     **dict.fromkeys(("IMNMX", "VIMNMX", "UIMNMX", "VIADDMNMX"), choose_extreme),
     **dict.fromkeys(("PRMT", "UPRMT"), permute_bytes),
+    **dict.fromkeys(("PLOP3", "UPLOP3"), combine_predicates),
     "HFMA2": pack_halves,
 }

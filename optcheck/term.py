@@ -153,6 +153,23 @@ def disjunction(one: Term, other: Term) -> Term:
     return negate(conjunction(negate(one), negate(other)))
 
 
+def apply_table(a: Term, b: Term, c: Term, table: int) -> Term:
+    """A truth value by a table of eight: bit 4a + 2b + c of it."""
+    for bit, term in ((4, a), (2, b), (1, c)):
+        if term.is_number:
+            kept = [row | bit if term is ONE else row & ~bit for row in range(8)]
+            table = sum((table >> one & 1) << row for row, one in enumerate(kept))
+    for bit, term in ((4, a), (2, b), (1, c)):
+        rows = [row for row in range(8) if table >> row & 1]
+        if rows == [row for row in range(8) if row & bit]:
+            return term
+        if rows == [row for row in range(8) if not row & bit]:
+            return negate(term)
+    if table in (0, 255):
+        return ONE if table else ZERO
+    return operate("table", a, b, c, table)
+
+
 def _sign(word: int) -> int:
     return word - (1 << 32) if word >> 31 else word
 
@@ -206,6 +223,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "less": lambda a, b, signed: int(_sign(a) < _sign(b) if signed else a < b),
     "not": lambda condition: 1 - condition,
     "and": lambda a, b: a & b,
+    "table": lambda a, b, c, table: table >> (4 * a + 2 * b + c) & 1,
     "different": lambda a, b: a ^ b,
     "byte": lambda a, place, width, signed: _extract(a, place, width, signed),
 }

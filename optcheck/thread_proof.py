@@ -137,6 +137,8 @@ class ThreadProof:
         if len(step.data) != len(due.data):
             raise Disproved(Finding.CHANGED, "an operand is missing", (step.index,), (due.index,))
         for terms, words in zip(step.data, due.data, strict=True):
+            if 32 * len(terms) < bits:
+                raise Disproved(Finding.CHANGED, "an operand has fewer bits", (step.index,), (due.index,))
             found = [self.samples.values(term) for term in terms]
             stored = found[0] if bits <= 32 else [low | high << 32 for low, high in zip(*found, strict=True)]
             mask = (1 << bits) - 1

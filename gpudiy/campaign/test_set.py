@@ -14,7 +14,7 @@ from gpudiy.diy.families import find_family
 from gpudiy.diy.generator import Generator
 from gpudiy.diy.writer import INDEX, SUFFIX, write_directory
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.printer import print_test
+from gpudiy.litmus.printer import print_any_test
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.sources import find_sources, load_tests
 from gpudiy.litmus.test import Test
@@ -76,7 +76,7 @@ def _copy_tests(plan: CampaignPlan, folder: Path) -> Path:
     part.mkdir(parents=True)
     lines = []
     for name, test in _name_files(_load_tests(plan)):
-        (part / f"{name}{SUFFIX}").write_text(print_test(test), encoding="utf-8")
+        (part / f"{name}{SUFFIX}").write_text(print_any_test(test), encoding="utf-8")
         lines.append(json.dumps({"name": name, "content_hash": content_hash(test)}))
     (part / INDEX).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     shutil.rmtree(folder, ignore_errors=True)

@@ -111,10 +111,10 @@ def _tests(families: list[str], most: int) -> Iterator[Test]:
 
 
 def _print_json(test: Test, first: Verdict, second: Verdict) -> None:
-    from gpudiy.litmus.printer import print_test
+    from gpudiy.litmus.printer import print_any_test
 
     names = {"allowed_by": first.model.name, "forbidden_by": second.model.name}
-    print(json.dumps({"test": test.name, **names, "text": print_test(test)}), flush=True)
+    print(json.dumps({"test": test.name, **names, "text": print_any_test(test)}), flush=True)
 
 
 def _show(test: Test, first: Verdict, second: Verdict, limit: float | None) -> None:
@@ -128,11 +128,11 @@ def _show(test: Test, first: Verdict, second: Verdict, limit: float | None) -> N
 
 def _write(test: Test, verdicts: tuple[Verdict, Verdict], folder: Path) -> None:
     from gpudiy.files import write_whole
-    from gpudiy.litmus.printer import print_test
+    from gpudiy.litmus.printer import print_any_test
     from gpudiy.models.execution_picture import picture_of_explanation
     from gpudiy.models.explanation import explain
     from gpudiy.pictures.writing import write_picture
 
-    write_whole(folder / f"{test.name}.litmus", print_test(test))
+    write_whole(folder / f"{test.name}.litmus", print_any_test(test))
     for verdict in verdicts:
         write_picture(picture_of_explanation(explain(verdict)), folder / f"{test.name}.{verdict.model.name}.svg")

@@ -39,7 +39,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    from gpudiy.litmus.printer import print_test
+    from gpudiy.litmus.printer import print_any_test
     from gpudiy.litmus.sources import find_sources, load_tests
     from gpudiy.models.library import load_model, model_names
     from gpudiy.models.minimal import minimal_repairs
@@ -64,13 +64,13 @@ def run(arguments: Namespace) -> int:
                 print(f"{test.name}: forbidden by {model.name} with" if number == 1 else "  or with")
                 print("\n".join(f"    {change}" for change in repair.changes))
                 if arguments.print_test:
-                    print(print_test(repair.test))
+                    print(print_any_test(repair.test))
     return code
 
 
 def _print_json(test: Test, model: str, repairs: list[Repair]) -> None:
     """No repair: nothing forbids the outcome; a repair without changes: the test forbids it as it is."""
-    from gpudiy.litmus.printer import print_test
+    from gpudiy.litmus.printer import print_any_test
 
-    answers = [{"changes": list(repair.changes), "text": print_test(repair.test)} for repair in repairs]
+    answers = [{"changes": list(repair.changes), "text": print_any_test(repair.test)} for repair in repairs]
     print(json.dumps({"test": test.name, "model": model, "repairs": answers}), flush=True)

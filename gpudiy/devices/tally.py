@@ -10,10 +10,11 @@ from gpudiy.devices.device import Chip, Observation
 from gpudiy.devices.settings import RunSettings
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.incantation_text import incantation_options
-from gpudiy.litmus import Test, content_hash, print_test
+from gpudiy.litmus import Test, content_hash
 from gpudiy.litmus.condition import Quantifier
 from gpudiy.litmus.condition_text import condition_text
 from gpudiy.litmus.outcome import Outcome
+from gpudiy.litmus.printer import print_any_test
 from gpudiy.logs.histogram import Histogram, make_histogram
 from gpudiy.logs.record import Ending, Liveness, Record
 from gpudiy.version import __version__
@@ -68,7 +69,7 @@ class RunTally:
         return Record(
             test=self.test.name,
             hash=content_hash(self.test),
-            text=print_test(self.test),
+            text=print_any_test(self.test),
             condition=condition_text(self.test.condition),
             device=chip.device,
             chip=chip.chip,

@@ -23,7 +23,7 @@ from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import NotRunnable, function_name
 from gpudiy.harness.templates import templates_hash
 from gpudiy.litmus.content import content_hash
-from gpudiy.litmus.printer import print_test
+from gpudiy.litmus.printer import print_any_test
 from gpudiy.litmus.test import Test
 from gpudiy.processes import follow_parent
 from optcheck.finding import Check, Finding
@@ -73,7 +73,7 @@ def build_tests(
     store = toolchain_folder(folder, architecture, options)
     known = BuildCache(store)
     missing = []
-    for litmus, test in {print_test(test): test for test in tests}.items():
+    for litmus, test in {print_any_test(test): test for test in tests}.items():
         built = known.find(litmus)
         if built is not None:
             yield test, built

@@ -32,6 +32,8 @@ def spell_relaxed(access: Access) -> Access:
     if access.proxy is Proxy.GENERIC and access.order in (Order.WEAK, Order.VOLATILE):
         if access.space is Space.SHARED:
             scope = Scope.CTA
+        elif access.order is Order.VOLATILE:
+            scope = Scope.SYS
         elif access.cache is not None:
             scope = TWINS.get(access.cache)
     return access if scope is None else replace(access, order=Order.RELAXED, scope=scope, cache=None)

@@ -34,6 +34,11 @@ def print_test(test: Test, format: Format = Format.CANONICAL) -> str:
     return canonical_text(test)
 
 
+def print_any_test(test: Test) -> str:
+    """The canonical text, or the herd text: no other can express a memory map that the instructions contradict."""
+    return print_test(test, Format.HERD if test.memory_map.symbolic else Format.CANONICAL)
+
+
 def _checked_dat3m(test: Test) -> str:
     """The dat3m format cannot express everything, so its text is read again and must give the same test."""
     text = dat3m_text(test)

@@ -192,13 +192,39 @@ def test_every_test_counts_for_every_architecture(
     assert capsys.readouterr().out == f"3 of 6 in {out}: 3 tests for 2 architectures\n"
 
 
+def test_a_memory_map_that_instructions_contradict(
+    out: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Only the herd format can express it; such a test is named, and the others are built and run."""
+    path = tmp_path / "contradicting.litmus"
+    path.write_text(
+        """GPU_PTX contradicting
+{ 0:.reg .s32 r0; 0:.reg .b64 r1 = x; 0:.reg .b64 r2 = y; }
+ P0                   ;
+ st.wt.s32 [r1],1     ;
+ ld.shared.s32 r0,[r2];
+scopeTree (device (kernel (cta (warp P0))))
+x: shared, y: global
+exists (0:r0=0)
+"""
+    )
+    assert run(str(path), SB, "--arch", "sm_80", "-o", str(out)) == 1
+    shown = capsys.readouterr()
+    assert "contradicting: not built for sm_80: its memory map contradicts its instructions" in shown.err
+    assert shown.out == f"1 of 2 tests in {out}\n"
+    log = tmp_path / "log.txt"
+    assert main(["run", str(path), SB, "--device", "sim:kepler", "-s", "10", "-o", str(log)]) in (0, 1, 2)
+    assert "contradicting" in log.read_text() and "not runnable" in capsys.readouterr().out
+
+
 def test_levels_of_the_assembler(out: Path, own_cache: Path) -> None:
-    """Each is built apart and says so; the stress is there at every level."""
+    """Each is built apart and says so; test and stress are there at every level."""
     cubins = set()
     for level in (0, 1, 3):
-        run(SB, "--arch", "sm_80", "-o", str(out), "--optimise", str(level), "--keep-optimised")
+        assert run(SB, "--arch", "sm_80", "-o", str(out), "--optimise", str(level)) == 0
         (built,) = read_index(out)
         assert built.optimise == level and built.toolkit.endswith(f" -O{level}") and not built.stress
+        assert built.optcheck == "unchanged"
         cubins.add(built.file)
     assert len(cubins) == 3 and len(list(own_cache.glob("sm_80-*"))) == 3
 
