@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpudiy.litmus.access import Order, Scope, Space
-from gpudiy.litmus.instruction import Barrier, BarrierMode, Fence, FenceKind, Immediate, ProxyFence
+from gpudiy.litmus.access import Scope, Space
+from gpudiy.litmus.instruction import Barrier, Fence, FenceKind, Immediate, ProxyFence
 from optcheck.mapping import Generation, SassMapping
 from optcheck.sass import NumberOperand, SassInstruction
 from optcheck.specification import ExpectedAccess
@@ -44,7 +44,7 @@ def expected_fences(
 
 def _acquire(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
     scope = access.access.scope
-    if access.access.order not in (Order.ACQUIRE, Order.ACQ_REL) or scope is None:
+    if not access.access.order.acquires or scope is None:
         return {()}
     if scope is Scope.CTA or (access.space is Space.SHARED and mapping.generation is not Generation.HOPPER):
         return {()}
@@ -53,7 +53,7 @@ def _acquire(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
 
 def _release(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
     scope = access.access.scope
-    if access.access.order not in (Order.RELEASE, Order.ACQ_REL) or scope is None:
+    if not access.access.order.releases or scope is None:
         return {()}
     return _membar(mapping, "ALL", scope, False)
 
@@ -72,7 +72,7 @@ def _fence(mapping: SassMapping, fence: Ordering) -> set[Fences]:
                     return {(INVALIDATE,)} if scope is not Scope.CTA else {()}
         case Barrier(mode=mode, identifier=identifier):
             number = f" {identifier.value}" if isinstance(identifier, Immediate) else ""
-            return {(f"{'BAR.SYNC' if mode is BarrierMode.SYNC else 'BAR.ARV'}{number}",)}
+            return {(f"{'BAR.SYNC' if mode.waits else 'BAR.ARV'}{number}",)}
         case ProxyFence(kind=kind_of_proxy):
             return {(INVALIDATE,) if kind_of_proxy == "alias" else ("FENCE.VIEW.ASYNC",)}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.litmus.access import Access, CacheOperator, Order, Scope
+from gpudiy.litmus.access import ACCESS_SCOPES, Access, CacheOperator, Order, Scope
 from gpudiy.litmus.instruction import MemoryInstruction
 from gpudiy.litmus.traits import literal_name
 
@@ -19,13 +19,12 @@ STRESS_PREFIX = 0x07F3B  # values that a stressing thread stores, to find its lo
 PREFIXES = (PREFIX, SECOND_PREFIX, STRESS_PREFIX)
 THREADS, TYPES, POSITIONS = 8, 64, 16
 
-_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
-
 # The spelling of each type without space, width and operation; its index is its number.
 TYPE_NAMES = (
     "st.wb", "ld.ca", "st", "ld", "st.cg", "ld.cg", "st.wt", "ld.cv", "st.cs", "ld.cs", "ld.lu",
     "st.volatile", "ld.volatile",
-    *(f"{word}.{scope.word}" for word in ("st.relaxed", "ld.relaxed", "st.release", "ld.acquire") for scope in _SCOPES),
+    *(f"{word}.{scope.word}"
+      for word in ("st.relaxed", "ld.relaxed", "st.release", "ld.acquire") for scope in ACCESS_SCOPES),
     "atom", "red", "st.mmio.relaxed.sys", "ld.mmio.relaxed.sys",
 )  # fmt: skip
 _NUMBERS = {name: number for number, name in enumerate(TYPE_NAMES)}

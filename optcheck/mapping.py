@@ -6,18 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.access import Access, CacheOperator, Order, Scope, Space
-from gpudiy.litmus.instruction import AtomicOperation, Barrier, BarrierMode, Fence, FenceKind, ProxyFence
+from gpudiy.litmus.instruction import AtomicOperation, Barrier, Fence, FenceKind, ProxyFence
 from optcheck.sass import NumberOperand, SassInstruction, Touch
 from optcheck.specification import AccessKind, ExpectedAccess
 
 STRENGTHS = ("CTA", "SM", "GPU", "SYS", "VC")
-CACHE_SCOPES = {
-    CacheOperator.CA: Scope.CTA,
-    CacheOperator.WB: Scope.CTA,
-    CacheOperator.CG: Scope.GPU,
-    CacheOperator.CV: Scope.SYS,
-    CacheOperator.WT: Scope.SYS,
-}
 EVICTION = {CacheOperator.CS: "EF", CacheOperator.LU: "LU"}
 OPERATIONS = {operation: operation.value.upper() for operation in AtomicOperation}
 
@@ -50,9 +43,7 @@ class SassMapping:
 
     def strength(self, access: Access) -> str:
         """The strength of a global access in SASS: `STRONG.GPU`, `MMIO.SYS`, `CG`, or nothing."""
-        scope = access.effective_scope
-        if access.cache in CACHE_SCOPES:
-            scope = CACHE_SCOPES[access.cache]
+        scope = (access.cache and access.cache.scope) or access.effective_scope
         if scope is None:
             return ""
         if self.modern:
@@ -72,7 +63,7 @@ class SassMapping:
             case Fence():
                 return self._fence(fence.kind, fence.scope)
             case Barrier():
-                return ("BAR.SYNC" if fence.mode is BarrierMode.SYNC else "BAR.ARV",)
+                return ("BAR.SYNC" if fence.mode.waits else "BAR.ARV",)
             case ProxyFence():
                 return ("CCTL.IVALL",) if fence.kind == "alias" else ("FENCE.VIEW.ASYNC",)
 
@@ -94,14 +85,14 @@ class SassMapping:
 
     def before(self, access: Access) -> tuple[str, ...]:
         """The fences of a release, before its access."""
-        if access.order not in (Order.RELEASE, Order.ACQ_REL) or access.scope is None:
+        if not access.order.releases or access.scope is None:
             return ()
         return self._fence(FenceKind.RELEASE, access.scope)
 
     def after(self, expected: ExpectedAccess) -> tuple[str, ...]:
         """The fences of an acquire, after its access; in shared memory only from sm_90 on."""
         access = expected.access
-        if access.order not in (Order.ACQUIRE, Order.ACQ_REL) or access.scope is None:
+        if not access.order.acquires or access.scope is None:
             return ()
         if expected.space is Space.SHARED and self.generation is not Generation.HOPPER:
             return ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpudiy.litmus import instruction as isa
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import AddressOf, Constant, FinalRegister, Observable, comparisons, holds
 from gpudiy.litmus.test import Test
 
@@ -124,7 +125,7 @@ def _steps_of_thread(test: Test, number: int) -> list[Step]:
                 values[destination.name] = 1
             case isa.Alu():
                 values[instruction.destination.name] = _computed(instruction, values)
-            case isa.SetPredicate(comparison=isa.Comparison.NE, destination=destination, sources=(left, right)):
+            case isa.SetPredicate(comparison=Comparison.NE, destination=destination, sources=(left, right)):
                 values[destination.name] = _value(values, left) != _value(values, right)
             case isa.Branch(target=target, guard=guard):
                 assert guard is not None

@@ -6,8 +6,18 @@ from hypothesis import strategies as st
 
 from gpudiy.litmus import condition as logic
 from gpudiy.litmus import instruction as isa
-from gpudiy.litmus.access import ACCESS_SCOPES, Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
-from gpudiy.litmus.instruction_validity import MEMBAR_SCOPES
+from gpudiy.litmus.access import (
+    ACCESS_SCOPES,
+    MEMBAR_SCOPES,
+    Access,
+    CacheOperator,
+    Order,
+    Proxy,
+    ScalarType,
+    Scope,
+    Space,
+)
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.scope_tree import ScopeTree
 from gpudiy.litmus.test import InitialMemory, RegisterDeclaration, Test
@@ -53,7 +63,7 @@ def expressions(
     if kind == "true":
         return draw(st.sampled_from([logic.And(()), logic.Or(())]))
     right = draw(st.sampled_from(terms) | VALUES.map(logic.Constant))
-    return logic.Compare(draw(st.sampled_from(isa.Comparison)), draw(st.sampled_from(terms)), right)
+    return logic.Compare(draw(st.sampled_from(Comparison)), draw(st.sampled_from(terms)), right)
 
 
 def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
@@ -121,7 +131,7 @@ def instructions(draw: st.DrawFn, addresses: dict[str, Space]) -> isa.Instructio
         )
     if kind is isa.Alu:
         return _alu(draw, operand, guard)
-    comparison = draw(st.sampled_from(isa.Comparison))
+    comparison = draw(st.sampled_from(Comparison))
     predicate = isa.Register(draw(st.sampled_from(PREDICATES)))
     return isa.SetPredicate(comparison, S32, predicate, (draw(operand), draw(operand)), guard)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gpudiy.diy.edge import SPACES
 from gpudiy.diy.placement import PlacedThreads
 from gpudiy.diy.thread_code import ThreadCode
+from gpudiy.litmus.comparison import Comparison
 
 if TYPE_CHECKING:
     from gpudiy.litmus.condition import Expression
@@ -129,7 +130,6 @@ class Blueprint:
 
     def _expression(self) -> Expression:
         from gpudiy.litmus.condition import And, Compare, Constant, FinalRegister, FinalVariable
-        from gpudiy.litmus.instruction import Comparison
 
         parts = [
             Compare(Comparison.EQ, FinalRegister(thread.number, name), Constant(value))

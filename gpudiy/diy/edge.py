@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from gpudiy.litmus.access import Access, CacheOperator, Order, ScalarType, Scope, Space
+from gpudiy.litmus.access import ACCESS_SCOPES, MEMBAR_WORDS, Access, CacheOperator, Order, ScalarType, Scope, Space
 from gpudiy.litmus.instruction import AtomicOperation, Fence, FenceKind
 
 READ, WRITE = "R", "W"
@@ -24,7 +24,6 @@ INSIDE_A_CTA = "itw"  # the levels that shared space can be reached across
 
 ATOMIC_MARK = ".atom"
 DEFAULT_MARKS = {"g": "l2", "s": ".weak"}
-FENCE_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ def access_of(end: End, operation: AtomicOperation | None = None) -> Access:
 
 
 def _add_scopes(*orders: str) -> tuple[str, ...]:
-    return tuple(f"{order}.{scope.word}" for order in orders for scope in FENCE_SCOPES)
+    return tuple(f"{order}.{scope.word}" for order in orders for scope in ACCESS_SCOPES)
 
 
 PLAIN_MARKS = {
@@ -169,10 +168,10 @@ DIRECTIONS = {"Rf": (WRITE, READ), "Fr": (READ, WRITE), "Co": (WRITE, WRITE)}
 def _list_means() -> dict[str, Means]:
     fences = [
         Means(f"M{short}", f"membar.{short}", f"membar.{short} between", fence=Fence(FenceKind.MEMBAR, scope))
-        for short, scope in (("cta", Scope.CTA), ("gl", Scope.GPU), ("sys", Scope.SYS))
+        for short, scope in MEMBAR_WORDS.items()
     ]
     for kind in (FenceKind.SC, FenceKind.ACQ_REL):
-        for scope in FENCE_SCOPES:
+        for scope in ACCESS_SCOPES:
             word = f"fence.{kind}.{scope.word}"
             fences.append(Means(f"Fence.{kind}.{scope.word}", word, f"{word} between", fence=Fence(kind, scope)))
     dependencies = [

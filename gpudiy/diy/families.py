@@ -10,8 +10,7 @@ from gpudiy.diy.generator import Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
 from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
 from gpudiy.errors import InputError, near_name
-
-SCOPES = ("cta", "cluster", "gpu", "sys")
+from gpudiy.litmus.access import ACCESS_SCOPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def _thesis_edges() -> str:
 def _modern_edges() -> str:
     """Release last, acquire first, or a fence between relaxed accesses; one scope per thread."""
     names = ["Rf-*-g", "Fr-*-g", "Co-*-g"]
-    for scope in SCOPES:
+    for scope in (scope.word for scope in ACCESS_SCOPES):
         first = {"W": ("relaxed",), "R": ("relaxed", "acquire")}
         last = {"W": ("relaxed", "release"), "R": ("relaxed",)}
         names += [

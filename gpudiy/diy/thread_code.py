@@ -14,6 +14,7 @@ from gpudiy.diy.edge import READ, Edge, End, ProgramOrder, access_of
 from gpudiy.diy.normal_form import normal_form
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.instruction_text import instruction_text
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class _Writer:
             predicate = isa.Register(f"p{self.branches}")
             self.branches += 1
             self.more.append(Slot(predicate.name, ScalarType.PRED))
-            self.instructions.append(isa.SetPredicate(isa.Comparison.NE, ScalarType.B32, predicate, (masked, NOTHING)))
+            self.instructions.append(isa.SetPredicate(Comparison.NE, ScalarType.B32, predicate, (masked, NOTHING)))
             self.instructions.append(isa.Branch(SKIP, isa.Guard(predicate)))
 
     def _take_temporary(self, type: ScalarType) -> isa.Register:

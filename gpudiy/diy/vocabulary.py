@@ -27,9 +27,10 @@ from gpudiy.diy.edge import (
     is_open,
 )
 from gpudiy.errors import InputError, near_name
+from gpudiy.litmus.access import ACCESS_SCOPES
 
 DEFAULT_LEVEL = "c"
-SCOPES = "cta|cluster|gpu|sys"
+SCOPES = "|".join(scope.word for scope in ACCESS_SCOPES)
 MARK = (
     rf"(?:l1|l2|\.weak|\.volatile|\.(?:relaxed|acquire|release)\.(?:{SCOPES})"
     rf"|\.atom(?:_(?:relaxed|acquire|release|acq_rel)\.(?:{SCOPES}))?|\*)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiy.harness.c11_folding import known_result, needless_branch
-from gpudiy.harness.thread_c11 import ATOMICS, CACHES, ORDERS, order_and_scope
+from gpudiy.harness.thread_c11 import ATOMICS, ORDERS, order_and_scope
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Order, Proxy, Scope
 from gpudiy.litmus.flow import memory_uses
@@ -85,7 +85,7 @@ def _obstacle_of_access(instruction: isa.MemoryInstruction) -> str | None:
         return f"OpenCL has no {access.proxy} proxy"
     if access.scope is Scope.CLUSTER:
         return "OpenCL has no scope .cluster"
-    if access.cache is not None and access.cache not in CACHES:
+    if access.cache is not None and access.cache.scope in (None, Scope.CTA):
         return f"OpenCL has nothing like the cache operator .{access.cache}"
     if access.type.bits == 16 and order_and_scope(access) is not None:
         return "OpenCL has no atomics of 16 bits"

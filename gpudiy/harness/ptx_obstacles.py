@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from gpudiy.harness.inline_ptx import Unrealisable
 from gpudiy.litmus import instruction as isa
-from gpudiy.litmus.access import Order, Proxy, Space
+from gpudiy.litmus.access import Proxy, Space
 
-MODEL_ONLY = (isa.AtomicOperation.SUB, isa.AtomicOperation.MUL, isa.AtomicOperation.DIV)
 REAL_PROXY_FENCES = frozenset(kind for kind in isa.ProxyFenceKind if kind == "alias" or kind.startswith("async"))
 
 
@@ -20,9 +19,9 @@ def expect_realisable(thread: int, index: int, instruction: isa.Instruction, spa
 def _problem(instruction: isa.Instruction, space: Space | None) -> str:
     if isinstance(instruction, isa.ProxyFence) and instruction.kind not in REAL_PROXY_FENCES:
         return f"no GPU has a fence.proxy.{instruction.kind}"
-    if isinstance(instruction, isa.Reduce) and instruction.access.order in (Order.ACQUIRE, Order.ACQ_REL):
+    if isinstance(instruction, isa.Reduce) and instruction.access.order.acquires:
         return "no GPU has a reduction that acquires: it reads nothing"
-    if isinstance(instruction, (isa.Atomic, isa.Reduce)) and instruction.operation in MODEL_ONLY:
+    if isinstance(instruction, (isa.Atomic, isa.Reduce)) and instruction.operation.model_only:
         return f"no GPU has an atomic {instruction.operation}"
     if isinstance(instruction, isa.MemoryInstruction):
         if instruction.access.proxy is not Proxy.GENERIC:

@@ -1,24 +1,18 @@
 """How an access is written in inline PTX so that the assembler keeps it in its place.
 
 The assembler may reorder weak accesses, and `.cg` only says where a weak access looks for its value. It never reorders
-relaxed ones. From sm_70 on `ld.cg` and `ld.relaxed.gpu` are one machine instruction, bit for bit, and so are the
-others of this table; so the harness writes the relaxed one. A weak access to global memory has no such twin.
+relaxed ones. From sm_70 on `ld.cg` and `ld.relaxed.gpu` are one machine instruction, bit for bit, and so it is with all
+cache operators that have a scope; so the harness writes the relaxed one. A weak access to global memory has no such
+twin.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, Scope, Space
+from gpudiy.litmus.access import Access, Order, Proxy, Scope, Space
 
 FIRST_WITH_ORDERS = 70  # sm_70 is the first architecture with relaxed accesses
-TWINS = {
-    CacheOperator.CA: Scope.CTA,
-    CacheOperator.WB: Scope.CTA,
-    CacheOperator.CG: Scope.GPU,
-    CacheOperator.CV: Scope.SYS,
-    CacheOperator.WT: Scope.SYS,
-}  # the scope of the relaxed access to global memory that is the same machine instruction
 
 
 def has_orders(architecture: str) -> bool:
@@ -35,5 +29,5 @@ def spell_relaxed(access: Access) -> Access:
         elif access.order is Order.VOLATILE:
             scope = Scope.SYS
         elif access.cache is not None:
-            scope = TWINS.get(access.cache)
+            scope = access.cache.scope
     return access if scope is None else replace(access, order=Order.RELAXED, scope=scope, cache=None)

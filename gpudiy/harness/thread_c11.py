@@ -9,20 +9,12 @@ import re
 from dataclasses import dataclass
 
 from gpudiy.litmus import instruction as isa
-from gpudiy.litmus.access import Access, CacheOperator, Order, ScalarType, Scope, Space
+from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister
 from gpudiy.litmus.flow import memory_uses
 from gpudiy.litmus.test import Test
 
 PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)
-SCOPES = {Scope.CTA: "cta", Scope.CLUSTER: "cluster", Scope.GPU: "gpu", Scope.SYS: "sys"}
-FENCES = {
-    isa.FenceKind.MEMBAR: "seq_cst",
-    isa.FenceKind.SC: "seq_cst",
-    isa.FenceKind.ACQ_REL: "acq_rel",
-    isa.FenceKind.ACQUIRE: "acquire",
-    isa.FenceKind.RELEASE: "release",
-}
 ORDERS = {
     Order.RELAXED: "relaxed",
     Order.ACQUIRE: "acquire",
@@ -30,7 +22,6 @@ ORDERS = {
     Order.ACQ_REL: "acq_rel",
     Order.VOLATILE: "relaxed",
 }
-CACHES = {CacheOperator.CG: "gpu", CacheOperator.CV: "sys", CacheOperator.WT: "sys"}
 FETCHES = {
     isa.AtomicOperation.ADD: "add",
     isa.AtomicOperation.AND: "and",
@@ -44,10 +35,6 @@ LOOPS = {  # C11 has no such operation: compare and exchange until it succeeds
     isa.AtomicOperation.DEC: "old == 0 || old > operand ? operand : old - 1",
 }
 ATOMICS = frozenset({*FETCHES, *LOOPS, isa.AtomicOperation.EXCH, isa.AtomicOperation.CAS})
-COMPARISONS = {
-    isa.Comparison.EQ: "==", isa.Comparison.NE: "!=", isa.Comparison.LT: "<",
-    isa.Comparison.LE: "<=", isa.Comparison.GT: ">", isa.Comparison.GE: ">=",
-}  # fmt: skip
 ARITHMETIC = {
     isa.AluOperation.ADD: "+", isa.AluOperation.SUB: "-", isa.AluOperation.MUL: "*",
     isa.AluOperation.AND: "&", isa.AluOperation.OR: "|", isa.AluOperation.XOR: "^",
@@ -72,8 +59,8 @@ def thread_c11(test: Test, thread: int) -> ThreadC11:
 def order_and_scope(access: Access) -> tuple[str, str] | None:
     """The C11 order and the scope of an access; None for a plain one."""
     if access.order is not Order.WEAK:
-        return ORDERS[access.order], SCOPES[access.effective_scope or Scope.GPU]
-    return None if access.cache is None else ("relaxed", CACHES.get(access.cache, "cta"))
+        return ORDERS[access.order], (access.effective_scope or Scope.GPU).word
+    return None if access.cache is None else ("relaxed", (access.cache.scope or Scope.CTA).word)
 
 
 class _Writer:
@@ -116,11 +103,11 @@ class _Writer:
             case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce():
                 return self._access(index, instruction)
             case isa.Fence(kind=kind, scope=scope):
-                return [f"FENCE({FENCES[kind]}, {SCOPES[scope]});"]
+                return [f"FENCE({'seq_cst' if kind.sequential else kind}, {scope.word});"]
             case isa.Alu():
                 return [f"{self.names[instruction.destination.name]} = {self._alu_expression(instruction)};"]
             case isa.SetPredicate(comparison=comparison, type=type, sources=(left, right)):
-                compared = f"{self._operand(left, type)} {COMPARISONS[comparison]} {self._operand(right, type)}"
+                compared = f"{self._operand(left, type)} {comparison.symbol} {self._operand(right, type)}"
                 return [f"{self.names[instruction.destination.name]} = {compared};"]
             case isa.Branch(target=target):
                 return [f"goto {self._label(target)};"]

@@ -51,6 +51,8 @@ class Scope(IntEnum):
 
 
 ACCESS_SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
+MEMBAR_WORDS = {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS}
+MEMBAR_SCOPES = tuple(MEMBAR_WORDS.values())
 
 
 class Space(StrEnum):
@@ -90,6 +92,24 @@ class Order(StrEnum):
                 return None
 
     @property
+    def acquires(self) -> bool:
+        """Whether what follows the access stays behind it."""
+        match self:
+            case Order.ACQUIRE | Order.ACQ_REL:
+                return True
+            case Order.WEAK | Order.RELAXED | Order.RELEASE | Order.VOLATILE | Order.MMIO:
+                return False
+
+    @property
+    def releases(self) -> bool:
+        """Whether what precedes the access stays before it."""
+        match self:
+            case Order.RELEASE | Order.ACQ_REL:
+                return True
+            case Order.WEAK | Order.RELAXED | Order.ACQUIRE | Order.VOLATILE | Order.MMIO:
+                return False
+
+    @property
     def words(self) -> tuple[str, ...]:
         """The order as modifiers; the first one identifies it."""
         return ("mmio", "relaxed", "sys") if self is Order.MMIO else (self.value,)
@@ -118,6 +138,19 @@ class CacheOperator(StrEnum):
     LU = "lu"
     WB = "wb"
     WT = "wt"
+
+    @property
+    def scope(self) -> Scope | None:
+        """The scope of the relaxed access to global memory that is the same machine instruction; None if none is."""
+        match self:
+            case CacheOperator.CA | CacheOperator.WB:
+                return Scope.CTA
+            case CacheOperator.CG:
+                return Scope.GPU
+            case CacheOperator.CV | CacheOperator.WT:
+                return Scope.SYS
+            case CacheOperator.CS | CacheOperator.LU:
+                return None
 
 
 class Proxy(StrEnum):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from gpudiy.litmus.access import ScalarType
-from gpudiy.litmus.instruction import Alu, AluOperation, AtomicOperation, Comparison
+from gpudiy.litmus.comparison import Comparison
+from gpudiy.litmus.instruction import Alu, AluOperation, AtomicOperation
 
 
 class CannotCompute(Exception):
@@ -24,11 +25,7 @@ def read_as_type(value: int, type: ScalarType) -> int:
 
 def compare_values(comparison: Comparison, left: int, right: int, type: ScalarType) -> bool:
     """Compare two bit patterns as numbers of a type."""
-    one, other = read_as_type(left, type), read_as_type(right, type)
-    return {
-        Comparison.EQ: one == other, Comparison.NE: one != other, Comparison.LT: one < other,
-        Comparison.LE: one <= other, Comparison.GT: one > other, Comparison.GE: one >= other,
-    }[comparison]  # fmt: skip
+    return comparison.holds(read_as_type(left, type), read_as_type(right, type))
 
 
 def modify_value(operation: AtomicOperation, old: int, operands: list[int], type: ScalarType) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.comparison import Comparison
 
 DEEPEST = 40  # the deepest nesting of a condition or scope tree that can be read
 
@@ -166,15 +166,6 @@ def map_terms(expression: Expression, change: Callable[[Term], Term]) -> Express
 
 
 def _compare(comparison: Comparison, left: Value, right: Value) -> bool:
-    if comparison is Comparison.EQ:
-        return left == right
-    if comparison is Comparison.NE:
-        return left != right
     if isinstance(left, AddressOf) or isinstance(right, AddressOf):
-        return False
-    return {
-        Comparison.LT: left < right,
-        Comparison.LE: left <= right,
-        Comparison.GT: left > right,
-        Comparison.GE: left >= right,
-    }[comparison]
+        return comparison.equates and (left == right) == (comparison is Comparison.EQ)
+    return comparison.holds(left, right)

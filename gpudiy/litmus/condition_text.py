@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from gpudiy.litmus import condition as logic
-from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.comparison import Comparison
 
-SYMBOLS = {
-    Comparison.EQ: "=",
-    Comparison.NE: "!=",
-    Comparison.LT: "<",
-    Comparison.LE: "<=",
-    Comparison.GT: ">",
-    Comparison.GE: ">=",
-}
-DAT3M_SYMBOLS = {comparison: f" {'==' if symbol == '=' else symbol} " for comparison, symbol in SYMBOLS.items()}
+SYMBOLS = {comparison: "=" if comparison is Comparison.EQ else comparison.symbol for comparison in Comparison}
+DAT3M_SYMBOLS = {comparison: f" {comparison.symbol} " for comparison in Comparison}
 
 
 def condition_text(condition: logic.Condition) -> str:

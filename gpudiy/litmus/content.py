@@ -8,24 +8,12 @@ from dataclasses import dataclass, replace
 
 from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import comparisons, terms
 from gpudiy.litmus.flow import memory_uses
-from gpudiy.litmus.instruction import (
-    Comparison,
-)
 from gpudiy.litmus.memory_map import MappedVariable
 from gpudiy.litmus.test import RegisterDeclaration, Test, Thread
 from gpudiy.litmus.thread_tokens import InitialToken, ThreadTokens, Token, VariableUse
-
-FLIPPED = {Comparison.GT: Comparison.LT, Comparison.GE: Comparison.LE}
-INVERTED = {
-    Comparison.EQ: Comparison.NE,
-    Comparison.NE: Comparison.EQ,
-    Comparison.LT: Comparison.GE,
-    Comparison.GE: Comparison.LT,
-    Comparison.GT: Comparison.LE,
-    Comparison.LE: Comparison.GT,
-}
 
 
 def content_hash(test: Test) -> str:
@@ -134,7 +122,7 @@ class _Widths:
         return value % (1 << (64 if type is None else type.bits))
 
     def _has_negative(self, compare: logic.Compare) -> bool:
-        return compare.comparison in (Comparison.EQ, Comparison.NE) and any(
+        return compare.comparison.equates and any(
             isinstance(term, logic.Constant) and term.value < 0 for term in (compare.left, compare.right)
         )
 
@@ -178,11 +166,11 @@ def normal_expression(expression: logic.Expression, term: Callable[[logic.Term],
     """The normal form: negation pushed inwards, parts flattened and sorted, comparisons in one direction."""
     match expression:
         case logic.Compare(comparison=comparison, left=left, right=right):
-            comparison = INVERTED[comparison] if negated else comparison
+            comparison = comparison.opposite if negated else comparison
             sides = (term(left), term(right))
-            if comparison in FLIPPED:
-                comparison, sides = FLIPPED[comparison], (sides[1], sides[0])
-            elif comparison in (Comparison.EQ, Comparison.NE):
+            if comparison in (Comparison.GT, Comparison.GE):
+                comparison, sides = comparison.swapped, (sides[1], sides[0])
+            elif comparison.equates:
                 sides = (min(sides), max(sides))
             return f"({comparison} {sides[0]} {sides[1]})"
         case logic.Not(inner=inner):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import pyparsing as pp
 
 from gpudiy.litmus import condition as logic
-from gpudiy.litmus.instruction import Comparison
+from gpudiy.litmus.comparison import Comparison
 
 Result = TypeVar("Result")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.access import Access, ScalarType, Scope
+from gpudiy.litmus.comparison import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Guard:
 
 
 class AtomicOperation(StrEnum):
-    """The operations of atom and red; sub, mul and div exist only in models."""
+    """The operations of atom and red."""
 
     CAS = "cas"
     EXCH = "exch"
@@ -57,6 +58,11 @@ class AtomicOperation(StrEnum):
     SUB = "sub"
     MUL = "mul"
     DIV = "div"
+
+    @property
+    def model_only(self) -> bool:
+        """Whether models know it and PTX does not."""
+        return self in (AtomicOperation.SUB, AtomicOperation.MUL, AtomicOperation.DIV)
 
 
 class AluOperation(StrEnum):
@@ -86,17 +92,6 @@ class AluOperation(StrEnum):
         return 3 if self is AluOperation.SELP else 2
 
 
-class Comparison(StrEnum):
-    """Comparisons of setp and of conditions."""
-
-    EQ = "eq"
-    NE = "ne"
-    LT = "lt"
-    LE = "le"
-    GT = "gt"
-    GE = "ge"
-
-
 class FenceKind(StrEnum):
     """membar is fence.sc of the same scope from sm_70 on, and the only fence before it."""
 
@@ -105,6 +100,29 @@ class FenceKind(StrEnum):
     ACQ_REL = "acq_rel"
     ACQUIRE = "acquire"
     RELEASE = "release"
+
+    @property
+    def acquires(self) -> bool:
+        """Whether what follows the fence stays behind what was read before it."""
+        match self:
+            case FenceKind.MEMBAR | FenceKind.SC | FenceKind.ACQ_REL | FenceKind.ACQUIRE:
+                return True
+            case FenceKind.RELEASE:
+                return False
+
+    @property
+    def releases(self) -> bool:
+        """Whether what precedes the fence stays before what is written after it."""
+        match self:
+            case FenceKind.MEMBAR | FenceKind.SC | FenceKind.ACQ_REL | FenceKind.RELEASE:
+                return True
+            case FenceKind.ACQUIRE:
+                return False
+
+    @property
+    def sequential(self) -> bool:
+        """Whether all such fences are in one order: fence.sc, and membar, which is the same on chips that have both."""
+        return self in (FenceKind.SC, FenceKind.MEMBAR)
 
 
 class ProxyFenceKind(StrEnum):
@@ -126,6 +144,15 @@ class BarrierMode(StrEnum):
 
     SYNC = "sync"
     ARRIVE = "arrive"
+
+    @property
+    def waits(self) -> bool:
+        """Whether a thread stays at the barrier until the others come."""
+        match self:
+            case BarrierMode.SYNC:
+                return True
+            case BarrierMode.ARRIVE:
+                return False
 
 
 PLAIN = Access()

@@ -8,6 +8,7 @@ from gpudiy.errors import format_count
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import (
     ACCESS_SCOPES,
+    MEMBAR_SCOPES,
     Access,
     Order,
     Proxy,
@@ -23,7 +24,6 @@ Types = dict[str, ScalarType]
 
 BARRIERS = 16  # of a CTA
 PREDICATE_OPERATIONS = frozenset({"mov", "and", "or", "xor", "not"})
-MEMBAR_SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,20 @@ from typing import TypeVar
 
 from gpudiy.errors import format_count, near_name
 from gpudiy.litmus import instruction as isa
-from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.access import (
+    ACCESS_SCOPES,
+    MEMBAR_WORDS,
+    Access,
+    CacheOperator,
+    Order,
+    Proxy,
+    ScalarType,
+    Scope,
+    Space,
+)
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.grammar import RawInstruction, RawOperand, SyntaxProblem
+from gpudiy.litmus.traits import ATOMIC, LOAD, REDUCE, STORE
 
 Types = Mapping[str, ScalarType]
 Kind = TypeVar("Kind")
@@ -17,19 +29,18 @@ Kind = TypeVar("Kind")
 TYPES = {type.value: type for type in ScalarType}
 ORDERS = {order.value: order for order in Order}
 LONG_ORDERS = tuple(order for order in Order if len(order.words) > 1)
-SCOPES = {scope.word: scope for scope in (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)}
+SCOPES = {scope.word: scope for scope in ACCESS_SCOPES}
 SPACES = {"global": Space.GLOBAL, "shared": Space.SHARED, "shared::cta": Space.SHARED}
 CACHES = {cache.value: cache for cache in CacheOperator}
 OPERATIONS = {operation.value: operation for operation in isa.AtomicOperation}
-COMPARISONS = {comparison.value: comparison for comparison in isa.Comparison}
+COMPARISONS = {comparison.value: comparison for comparison in Comparison}
 FENCE_KINDS = {kind.value: kind for kind in isa.FenceKind if kind is not isa.FenceKind.MEMBAR}
 PROXY_FENCES = {kind.value: kind for kind in isa.ProxyFenceKind}
 MODES = {mode.value: mode for mode in isa.BarrierMode}
 
-LOADS = {"ld": Proxy.GENERIC, "tld": Proxy.TEXTURE, "suld": Proxy.SURFACE, "cold": Proxy.CONSTANT}
-STORES = {"st": Proxy.GENERIC, "sust": Proxy.SURFACE}
-ATOMICS = {"atom": Proxy.GENERIC, "suatom": Proxy.SURFACE}
-REDUCTIONS = {"red": Proxy.GENERIC, "sured": Proxy.SURFACE}
+LOADS, STORES, ATOMICS, REDUCTIONS = (
+    {word: proxy for proxy, word in traits.words.items()} for traits in (LOAD, STORE, ATOMIC, REDUCE)
+)
 ALU = {operation.value: operation for operation in isa.AluOperation}
 OPCODES = (*LOADS, *STORES, *ATOMICS, *REDUCTIONS, *ALU, "membar", "fence", "bar", "barrier", "setp", "bra")
 
@@ -231,7 +242,7 @@ def _fence(modifiers: Modifiers, operands: Operands, guard: isa.Guard | None) ->
     """Without an order a fence is acq_rel, as in PTX."""
     operands.take()
     if modifiers.opcode == "membar":
-        scope = modifiers.need("scope", {"cta": Scope.CTA, "gl": Scope.GPU, "sys": Scope.SYS})
+        scope = modifiers.need("scope", MEMBAR_WORDS)
         modifiers.finish()
         return isa.Fence(isa.FenceKind.MEMBAR, scope, guard)
     if modifiers.words[:1] == ["proxy"]:
@@ -270,8 +281,7 @@ def _set_predicate(modifiers: Modifiers, operands: Operands, guard: isa.Guard | 
     type = _type(modifiers, operands)
     modifiers.finish(COMPARISONS, TYPES)
     destination, left, right = operands.take("register", "value", "value")
-    ordered = comparison not in (isa.Comparison.EQ, isa.Comparison.NE)
-    type = type.of_kind("s") if ordered and type[0] == "b" else type
+    type = type.of_kind("s") if not comparison.equates and type[0] == "b" else type
     sources = (operands.value(left), operands.value(right))
     return isa.SetPredicate(comparison, type, operands.register(destination), sources, guard)
 

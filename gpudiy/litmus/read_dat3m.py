@@ -8,6 +8,7 @@ from itertools import count
 
 from gpudiy.errors import near_name
 from gpudiy.litmus.access import Proxy
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.draft import CellParser, Draft, SourcedTest
 from gpudiy.litmus.grammar import (
@@ -18,7 +19,6 @@ from gpudiy.litmus.grammar import (
     parse_instruction,
     skip_space,
 )
-from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.opcode import ATOMICS, LOADS, MODES, REDUCTIONS, STORES
 from gpudiy.litmus.program import read_columns, semicolon_rows

@@ -8,8 +8,9 @@ from typing import assert_never
 
 from gpudiy.litmus import arithmetic
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import Alu, Comparison
+from gpudiy.litmus.instruction import Alu
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from gpudiy.litmus import instruction as isa
-from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, Scope
+from gpudiy.litmus.access import MEMBAR_WORDS, Access, CacheOperator, Order, Proxy, Scope
 
 _READ_ONLY = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE, Order.MMIO)
 _WRITE_ONLY = (Order.WEAK, Order.RELAXED, Order.RELEASE, Order.VOLATILE, Order.MMIO)
+_MEMBAR_WORDS = {scope: word for word, scope in MEMBAR_WORDS.items()}
 _BOTH = (Order.RELAXED, Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL)
 
 
@@ -119,7 +120,7 @@ def opcode_of(instruction: isa.Instruction) -> str:
         case isa.Alu(operation=operation, source_type=source_type):
             return f"{operation}.{instruction.type}.{source_type}"
         case isa.Fence(kind=isa.FenceKind.MEMBAR, scope=scope):
-            return f"membar.{'gl' if scope is Scope.GPU else scope.word}"
+            return f"membar.{_MEMBAR_WORDS[scope]}"
         case isa.Fence(kind=kind, scope=scope):
             return f"fence.{kind}.{scope.word}"
         case isa.Atomic(operation=operation, access=access):

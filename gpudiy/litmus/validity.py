@@ -319,7 +319,7 @@ class _ConditionCheck:
         place = SourcePlace(part, None, f"&{term.variable}")
         if term.variable not in self.spaces:
             raise InvalidTest(f"the {part} names {term.variable}, which is not there", place)
-        if compare.comparison not in (isa.Comparison.EQ, isa.Comparison.NE):
+        if not compare.comparison.equates:
             raise InvalidTest("an address is only ever equal to another or different from it", place)
         type = None
         if isinstance(other, logic.FinalVariable):

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import Space
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import observables
-from gpudiy.litmus.instruction import Comparison, Instruction, address_of
+from gpudiy.litmus.instruction import Instruction, address_of
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.test import InitialMemory, Test
 from gpudiy.locks.lock import Lock

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpudiy.errors import InputError
+from gpudiy.litmus.access import MEMBAR_SCOPES
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Fence, Load, Reduce, Store
 from gpudiy.litmus.test import Test
@@ -22,10 +23,11 @@ from gpudiy.locks.lock import Lock
 from gpudiy.locks.lock_program import LockProgram, read_statement
 from gpudiy.locks.patch import can_rewrite
 from gpudiy.locks.path import AccessStep, FenceStep
-from gpudiy.locks.strength import SCOPES, UNUSED, Strength, StrengthKind, fence_text, strength_of, strengthen
+from gpudiy.locks.strength import UNUSED, Strength, StrengthKind, fence_text, strength_of, strengthen
 from gpudiy.models.model import Model
 from gpudiy.models.verdict import Answer, Verdict, decide
 
+REPAIR_SCOPES = MEMBAR_SCOPES  # those that every kind of fence can have
 Choice = tuple[Strength | None, ...]  # the new strength of every site; None: unchanged
 
 MOST_REPAIRS = 3
@@ -150,7 +152,7 @@ class Repairer:
         hole = program.hole
         for position in dict.fromkeys((hole, hole + 1, *self._find_before_release())):
             options = self._keep_rewritable(
-                position, True, [Strength(k, s) for k in self._fence_kinds() for s in SCOPES]
+                position, True, [Strength(k, s) for k in self._fence_kinds() for s in REPAIR_SCOPES]
             )
             if options:
                 yield RepairSite(position, True, None, options)
@@ -197,14 +199,14 @@ class Repairer:
     def _list_candidates(self, step: AccessStep | FenceStep) -> Iterator[Strength]:
         if isinstance(step, FenceStep):
             now = strength_of(self.lock.program.statements[step.position])
-            yield from (Strength(kind, scope) for kind in {now.kind, *self._fence_kinds()} for scope in SCOPES)
+            yield from (Strength(kind, scope) for kind in {now.kind, *self._fence_kinds()} for scope in REPAIR_SCOPES)
             return
         atomic = isinstance(step.instruction, (Atomic, Reduce))
         kinds = _kinds_of(step) if self._modern else (StrengthKind.RELAXED,) if atomic else ()
-        yield from (Strength(kind, scope) for kind in kinds for scope in SCOPES)
+        yield from (Strength(kind, scope) for kind in kinds for scope in REPAIR_SCOPES)
         if not atomic:
-            yield Strength(StrengthKind.VOLATILE, SCOPES[-1])
-            yield from (Strength(StrengthKind.ATOMIC, scope) for scope in SCOPES)
+            yield Strength(StrengthKind.VOLATILE, REPAIR_SCOPES[-1])
+            yield from (Strength(StrengthKind.ATOMIC, scope) for scope in REPAIR_SCOPES)
 
     def _raise_choice(self, sites: Sequence[RepairSite], chosen: Choice) -> Choice:
         """A bad choice, made as strong as possible while the same test refutes it: so it rules out more choices."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpudiy.litmus.access import Scope
+from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Load, Reduce, Store
+from gpudiy.litmus.traits import opcode_of
 from gpudiy.locks.lock_program import read_statement, split_statement
+from gpudiy.models.minimal import FENCE_COST, ORDER_COST, SCOPE_COST
 from gpudiy.ptx import PtxStatement
 
 
@@ -26,19 +28,17 @@ class StrengthKind(StrEnum):
     MEMBAR = "membar"
 
 
-SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
-SCOPE_COST = {Scope.CTA: 1, Scope.CLUSTER: 2, Scope.GPU: 3, Scope.SYS: 5}
 _COSTS_AND_WEAKER = {  # the cost of a kind, and the kinds that it includes
     StrengthKind.WEAK: (0, ()),
-    StrengthKind.RELAXED: (2, ("weak",)),
-    StrengthKind.VOLATILE: (2, ("weak", "relaxed")),
+    StrengthKind.RELAXED: (ORDER_COST[Order.RELAXED], ("weak",)),
+    StrengthKind.VOLATILE: (ORDER_COST[Order.RELAXED], ("weak", "relaxed")),
     StrengthKind.ATOMIC: (4, ("weak", "relaxed")),
-    StrengthKind.ACQUIRE: (5, ("weak", "relaxed")),
-    StrengthKind.RELEASE: (5, ("weak", "relaxed")),
-    StrengthKind.ACQ_REL: (8, ("weak", "relaxed", "acquire", "release")),
-    StrengthKind.FENCE_ACQ_REL: (10, ()),
-    StrengthKind.FENCE_SC: (20, ("fence.acq_rel", "membar")),
-    StrengthKind.MEMBAR: (20, ("fence.acq_rel", "fence.sc")),
+    StrengthKind.ACQUIRE: (ORDER_COST[Order.ACQUIRE], ("weak", "relaxed")),
+    StrengthKind.RELEASE: (ORDER_COST[Order.RELEASE], ("weak", "relaxed")),
+    StrengthKind.ACQ_REL: (ORDER_COST[Order.ACQ_REL], ("weak", "relaxed", "acquire", "release")),
+    StrengthKind.FENCE_ACQ_REL: (FENCE_COST[FenceKind.ACQ_REL], ()),
+    StrengthKind.FENCE_SC: (FENCE_COST[FenceKind.SC], ("fence.acq_rel", "membar")),
+    StrengthKind.MEMBAR: (FENCE_COST[FenceKind.MEMBAR], ("fence.acq_rel", "fence.sc")),
 }
 KIND_COST = {kind: cost for kind, (cost, _) in _COSTS_AND_WEAKER.items()}
 WEAKER = {kind: frozenset(map(StrengthKind, weaker)) for kind, (_, weaker) in _COSTS_AND_WEAKER.items()}
@@ -100,8 +100,8 @@ def fence_text(strength: Strength) -> str:
     """A fence of this strength as PTX."""
     assert strength.scope is not None
     if strength.kind is StrengthKind.MEMBAR:
-        return f"membar.{'gl' if strength.scope is Scope.GPU else strength.scope.word}"
-    return f"fence.{'sc' if strength.kind is StrengthKind.FENCE_SC else 'acq_rel'}.{strength.scope.word}"
+        return opcode_of(Fence(FenceKind.MEMBAR, strength.scope))
+    return opcode_of(Fence(FenceKind(strength.kind.removeprefix("fence.")), strength.scope))
 
 
 def _make_atomic(statement: PtxStatement, words: list[str], operands: str, strength: Strength) -> tuple[str, str]:

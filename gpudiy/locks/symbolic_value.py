@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_value
-from gpudiy.litmus.instruction import Alu, AluOperation, Comparison, Immediate, Register
+from gpudiy.litmus.comparison import Comparison
+from gpudiy.litmus.instruction import Alu, AluOperation, Immediate, Register
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,8 @@ SymbolicValue = (
 )
 
 TRUE, FALSE = Number(1), Number(0)
+NORMAL = (Comparison.EQ, Comparison.LT, Comparison.GT)  # the others are the opposite of one of these
 NUMBERED = ("%tid.x", "%ctaid.x", "%laneid", "%warpid", "%smid")  # differ between threads
-OPPOSITE = {Comparison.NE: Comparison.EQ, Comparison.GE: Comparison.LT, Comparison.LE: Comparison.GT}
-MIRRORED = {Comparison.EQ: Comparison.EQ, Comparison.LT: Comparison.GT, Comparison.GT: Comparison.LT}
 
 
 def compute(
@@ -128,12 +128,12 @@ def _move_address(
 
 def compare(comparison: Comparison, type: ScalarType, left: SymbolicValue, right: SymbolicValue) -> SymbolicValue:
     """A comparison in normal form, or TRUE or FALSE if that is known."""
-    inverted = comparison in OPPOSITE
-    comparison = OPPOSITE.get(comparison, comparison)
+    inverted = comparison not in NORMAL
+    comparison = comparison.opposite if inverted else comparison
     if comparison is Comparison.EQ:
         type = type.of_kind("s")  # equal bits are equal numbers
     if _must_swap(left, right):
-        comparison, left, right = MIRRORED[comparison], right, left
+        comparison, left, right = comparison.swapped, right, left
     if isinstance(left, Number) and isinstance(right, Number):
         return TRUE if compare_values(comparison, left.value, right.value, type) != inverted else FALSE
     if left == right:

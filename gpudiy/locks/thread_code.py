@@ -9,13 +9,13 @@ from enum import StrEnum
 from gpudiy.errors import InputError
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import Compare, Constant, Expression, FinalRegister
 from gpudiy.litmus.test import RegisterDeclaration
 from gpudiy.locks.lock import Lock, Turn
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, LockPath, LockStep
 from gpudiy.locks.symbolic_value import (
     NUMBERED,
-    OPPOSITE,
     ComparedValues,
     ComputedValue,
     GivenNumber,
@@ -29,7 +29,6 @@ from gpudiy.locks.symbolic_value import (
     rebuild,
 )
 
-INVERTED = {basic: opposite for opposite, basic in OPPOSITE.items()}
 SIGN_MATTERS = (isa.AtomicOperation.INC, isa.AtomicOperation.DEC, isa.AtomicOperation.MIN, isa.AtomicOperation.MAX)
 
 
@@ -82,12 +81,12 @@ class LockThreadCode:
         """The thread entered: it read a certain value from the lock, or set its marker register."""
         if len(self.tests) == 1 and self.tests[0] is not None:
             name, value = self.tests[0]
-            return Compare(isa.Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
-        return Compare(isa.Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(1))
+            return Compare(Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
+        return Compare(Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(1))
 
     @property
     def stayed_out(self) -> Expression:
-        return Compare(isa.Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(0))
+        return Compare(Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(0))
 
     @property
     def declarations(self) -> list[RegisterDeclaration]:
@@ -211,12 +210,12 @@ class _Writer:
             self.guards[index] = guard
             return
         assert isinstance(truth, ComparedValues)
-        comparison = INVERTED[truth.comparison] if truth.inverted else truth.comparison
+        comparison = truth.comparison.opposite if truth.inverted else truth.comparison
         left, right = self._operand(truth.left, step), self._operand(truth.right, step)
         predicate = self._register(ScalarType.PRED)
         self._add(isa.SetPredicate(comparison, truth.type, predicate, (left, right), guard), step.position)
         self.guards[index] = isa.Guard(predicate)
-        plain = comparison is isa.Comparison.EQ and isinstance(truth.left, ReadValue)
+        plain = comparison is Comparison.EQ and isinstance(truth.left, ReadValue)
         known = plain and isinstance(left, isa.Register) and isinstance(right, isa.Immediate)
         self.code.tests.append((left.name, right.value) if known else None)  # type: ignore[union-attr]
 

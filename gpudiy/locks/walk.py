@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from gpudiy.litmus.instruction import Alu, AluOperation, Branch, Comparison
+from gpudiy.litmus.comparison import Comparison
+from gpudiy.litmus.instruction import Alu, AluOperation, Branch
 from gpudiy.locks.execute import Executor
 from gpudiy.locks.flow import Flow
 from gpudiy.locks.lock_program import LockProgram, ends_thread

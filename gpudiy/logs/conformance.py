@@ -11,8 +11,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from gpudiy.litmus import condition as logic
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.errors import LitmusError
-from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.loading import TestSource, read_all
 from gpudiy.litmus.outcome import FinalState, Outcome, final_state, read_outcome
 from gpudiy.litmus.reader import read_test

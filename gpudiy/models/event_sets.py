@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpudiy.litmus import instruction as isa
-from gpudiy.litmus.access import CacheOperator, Order, Proxy, Scope, Space
+from gpudiy.litmus.access import ACCESS_SCOPES, CacheOperator, Order, Proxy, Scope, Space
 from gpudiy.litmus.instruction import scope_of as instruction_scope
 from gpudiy.models.event import Event, EventKind
 
@@ -26,14 +26,38 @@ def _order_set(order: Order) -> str:
 
 
 ORDER_SETS: dict[Order, str] = {order: _order_set(order) for order in Order if order is not Order.ACQ_REL}
-FENCE_SETS = {
-    isa.FenceKind.SC: ("SC",),
-    isa.FenceKind.ACQ_REL: ("ACQ_REL",),
-    isa.FenceKind.ACQUIRE: ("ACQ",),
-    isa.FenceKind.RELEASE: ("REL",),
-    isa.FenceKind.MEMBAR: ("MEMBAR", "SC"),
-}
-PROXY_SETS = {Proxy.GENERIC: "GEN", Proxy.TEXTURE: "TEX", Proxy.SURFACE: "SUR", Proxy.CONSTANT: "CON"}
+
+
+def _fence_sets(kind: isa.FenceKind) -> tuple[str, ...]:
+    """The sets of the fences of a kind."""
+    match kind:
+        case isa.FenceKind.SC:
+            return ("SC",)
+        case isa.FenceKind.ACQ_REL:
+            return ("ACQ_REL",)
+        case isa.FenceKind.ACQUIRE:
+            return ("ACQ",)
+        case isa.FenceKind.RELEASE:
+            return ("REL",)
+        case isa.FenceKind.MEMBAR:
+            return ("MEMBAR", "SC")
+
+
+def _proxy_set(proxy: Proxy) -> str:
+    """The set of the accesses through a proxy."""
+    match proxy:
+        case Proxy.GENERIC:
+            return "GEN"
+        case Proxy.TEXTURE:
+            return "TEX"
+        case Proxy.SURFACE:
+            return "SUR"
+        case Proxy.CONSTANT:
+            return "CON"
+
+
+FENCE_SETS = {kind: _fence_sets(kind) for kind in isa.FenceKind}
+PROXY_SETS = {proxy: _proxy_set(proxy) for proxy in Proxy}
 
 
 def _proxy_fence_set(kind: isa.ProxyFenceKind) -> str:
@@ -59,7 +83,7 @@ def _proxy_fence_set(kind: isa.ProxyFenceKind) -> str:
 
 
 PROXY_FENCE_SETS = {kind: _proxy_fence_set(kind) for kind in isa.ProxyFenceKind}
-SCOPE_SETS = {Scope.CTA: "CTA", Scope.CLUSTER: "CLUSTER", Scope.GPU: "GPU", Scope.SYS: "SYS"}
+SCOPE_SETS = {scope: scope.name for scope in ACCESS_SCOPES}
 SPACE_SETS = {space.upper(): space for space in Space}
 CACHE_SETS = {operator.upper(): operator for operator in CacheOperator}
 
@@ -110,6 +134,6 @@ def set_names(event: Event) -> list[str]:
 
 def _atomic_set(kind: EventKind, order: Order, reduces: bool) -> str:
     """The read of an atomic acquires, its write releases, as its order says; the read of red acquires nothing."""
-    if kind is EventKind.READ and order in (Order.ACQUIRE, Order.ACQ_REL) and not reduces:
+    if kind is EventKind.READ and order.acquires and not reduces:
         return "ACQ"
-    return "REL" if kind is EventKind.WRITE and order in (Order.RELEASE, Order.ACQ_REL) else "RLX"
+    return "REL" if kind is EventKind.WRITE and order.releases else "RLX"

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from gpudiy.litmus.access import Access, Order, Proxy, Scope
+from gpudiy.litmus.access import ACCESS_SCOPES, Access, Order, Proxy, Scope
 from gpudiy.litmus.instruction import Atomic, Fence, FenceKind, Instruction, Load, MemoryInstruction, Store
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.test import Test, Thread
@@ -21,9 +21,8 @@ from gpudiy.models.model import Model
 from gpudiy.models.verdict import Answer, Undecided, Verdict, decide
 
 TRIES = 24
-SCOPES = (Scope.CTA, Scope.CLUSTER, Scope.GPU, Scope.SYS)
 SCOPE_COST = {Scope.CTA: 1, Scope.CLUSTER: 2, Scope.GPU: 3, Scope.SYS: 5}
-KIND_COST = {FenceKind.ACQ_REL: 10, FenceKind.SC: 20, FenceKind.MEMBAR: 20}
+FENCE_COST = {FenceKind.ACQ_REL: 10, FenceKind.SC: 20, FenceKind.MEMBAR: 20}
 ORDER_COST = {Order.RELAXED: 2, Order.ACQUIRE: 5, Order.RELEASE: 5, Order.ACQ_REL: 8}
 
 Strength = tuple[str, Scope] | None  # the kind of a fence or an order, and its scope; None is as in the test
@@ -128,7 +127,7 @@ def _is_access(instruction: Instruction) -> bool:
 
 
 def _usable_scopes(test: Test, sites: list[Site]) -> list[Scope]:
-    used = [scope for scope in SCOPES if scope is not Scope.CLUSTER or test.scope_tree.has_clusters]
+    used = [scope for scope in ACCESS_SCOPES if scope is not Scope.CLUSTER or test.scope_tree.has_clusters]
     membar = any(site.kinds == ("membar",) for site in sites)
     return [scope for scope in used if not (membar and scope is Scope.CLUSTER)]
 
@@ -194,7 +193,7 @@ def _strengthen_access(access: Access, kind: str, scope: Scope) -> Access:
     """The access with another order; one that is as strong already stays as it is."""
     if access.order is Order(kind) and access.scope is not None and access.scope >= scope:
         return access
-    if access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL) and kind == "relaxed":
+    if (access.order.acquires or access.order.releases) and kind == "relaxed":
         return access
     return replace(access, order=Order(kind), scope=max(scope, access.effective_scope or scope), cache=None)
 
@@ -204,7 +203,7 @@ def _total_cost(sites: list[Site], chosen: list[Strength]) -> int:
     for site, strength in zip(sites, chosen, strict=True):
         if strength is not None:
             kind, scope = strength
-            total += SCOPE_COST[scope] + (KIND_COST[FenceKind(kind)] if site.is_fence else ORDER_COST[Order(kind)])
+            total += SCOPE_COST[scope] + (FENCE_COST[FenceKind(kind)] if site.is_fence else ORDER_COST[Order(kind)])
     return total
 
 

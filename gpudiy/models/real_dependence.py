@@ -12,8 +12,9 @@ from typing import assert_never
 
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import CannotCompute, wrap_value
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.dependencies import Reads, list_reads
-from gpudiy.litmus.instruction import Alu, AluOperation, Comparison
+from gpudiy.litmus.instruction import Alu, AluOperation
 from gpudiy.litmus.register_value import Compared, HeldValue, Narrowed, RegisterValue, Selected, UnknownWord
 from gpudiy.models.circuit import FALSE, TRUE, Circuit
 

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from gpudiy.litmus.barrier_visit import BarrierVisit, UnclearRelease, find_endless_waits
 from gpudiy.litmus.condition import Value
-from gpudiy.litmus.instruction import Barrier, BarrierMode
+from gpudiy.litmus.instruction import Barrier
 from gpudiy.litmus.memory_types import initial_memory
 from gpudiy.litmus.test import Test
 from gpudiy.models.algebra import algebra
@@ -164,9 +164,7 @@ class EventSkeleton:
     @cached_property
     def waiting_order(self) -> int:
         """Pairs of a barrier that waits and a later one of its thread, which is reached only when the first ends."""
-        waiting = self._where(
-            lambda event: isinstance(event.instruction, Barrier) and event.instruction.mode is BarrierMode.SYNC
-        )
+        waiting = self._where(lambda event: isinstance(event.instruction, Barrier) and event.instruction.mode.waits)
         barriers = self.static(EventKind.BARRIER.value)
         return self._program_order() & self.algebra.product(waiting, barriers)
 
@@ -184,7 +182,7 @@ class EventSkeleton:
 def visit_of(event: Event) -> BarrierVisit:
     """The visit that the event of a barrier is."""
     assert isinstance(event.instruction, Barrier)
-    return BarrierVisit(event.thread, event.meeting, event.count, event.instruction.mode is BarrierMode.SYNC)
+    return BarrierVisit(event.thread, event.meeting, event.count, event.instruction.mode.waits)
 
 
 def _thread(event: Event) -> int | None:

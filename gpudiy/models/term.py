@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import Value
-from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.memory_types import wrap_value
 from gpudiy.models.values import are_equal, compare
 
@@ -96,7 +96,7 @@ class Terms:
         self, comparison: Comparison, left: SymbolicValue, right: SymbolicValue, type: ScalarType
     ) -> SymbolicValue:
         """The result of setp, as 0 or 1."""
-        if comparison not in (Comparison.EQ, Comparison.NE):
+        if not comparison.equates:
             return self.apply((comparison, type), lambda v: int(compare(comparison, v[0], v[1], type)), left, right)
         equal = self.equal(left, right, type)
         if comparison is Comparison.EQ:

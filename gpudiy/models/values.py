@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from gpudiy.litmus import arithmetic
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import AddressOf, Value
-from gpudiy.litmus.instruction import Alu, AluOperation, Atomic, AtomicOperation, Comparison, Reduce
+from gpudiy.litmus.instruction import Alu, AluOperation, Atomic, AtomicOperation, Reduce
 from gpudiy.litmus.memory_types import wrap_value
 from gpudiy.models.problems import Undecidable
 
@@ -18,7 +19,7 @@ def are_equal(left: Value, right: Value, type: ScalarType) -> bool:
 def compare(comparison: Comparison, left: Value, right: Value, type: ScalarType) -> bool:
     """A comparison of setp; addresses are only ever equal or different."""
     if isinstance(left, AddressOf) or isinstance(right, AddressOf):
-        if comparison not in (Comparison.EQ, Comparison.NE):
+        if not comparison.equates:
             raise Undecidable("addresses are compared for order")
         return (left == right) == (comparison is Comparison.EQ)
     return arithmetic.compare_values(comparison, left, right, type)

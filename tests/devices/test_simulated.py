@@ -17,6 +17,7 @@ from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test, arithmetic, read_test
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.models.values import are_equal, compare, compute, modify
 
 TWO_CTAS = "(device (kernel (cta (warp P0)) (cta (warp P1))))"
@@ -262,11 +263,11 @@ def test_arithmetic_agrees_with_the_models(
 
 
 @given(
-    st.sampled_from(list(isa.AtomicOperation)), st.sampled_from(list(isa.Comparison)), st.sampled_from(NUMBERS),
+    st.sampled_from(list(isa.AtomicOperation)), st.sampled_from(list(Comparison)), st.sampled_from(NUMBERS),
     st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-3, 3), min_size=3, max_size=3),
 )  # fmt: skip
 def test_atomics_and_comparisons_agree_with_the_models(
-    operation: isa.AtomicOperation, comparison: isa.Comparison, type: ScalarType, drawn: list[int]
+    operation: isa.AtomicOperation, comparison: Comparison, type: ScalarType, drawn: list[int]
 ) -> None:
     old, *operands = (arithmetic.wrap_value(value, type) for value in drawn)
     assert arithmetic.compare_values(comparison, old, operands[0], type) == compare(comparison, old, operands[0], type)

@@ -13,6 +13,7 @@ from litmus_strategies import litmus_tests
 
 from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import Access, CacheOperator, Order, Scope
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import map_terms
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.instruction import Atomic, Instruction, Load, Reduce, Register, Store, Variable
@@ -240,9 +241,9 @@ def test_quantifiers_are_part_of_the_content() -> None:
     never = replace(
         test,
         condition=logic.Condition(
-            logic.Quantifier.EXISTS, logic.Compare("eq", logic.FinalVariable("x"), logic.Constant(3))
+            logic.Quantifier.EXISTS, logic.Compare(Comparison.EQ, logic.FinalVariable("x"), logic.Constant(3))
         ),
-    )  # type: ignore[arg-type]
+    )
     assert content_hash(never) not in asked
 
 

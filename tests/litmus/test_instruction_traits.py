@@ -10,6 +10,7 @@ import pytest
 from gpudiy.litmus import content_hash, read_test
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.instruction import (
     access_of,
     address_of,
@@ -78,7 +79,7 @@ def family() -> list[isa.Instruction]:
         if alu is isa.AluOperation.CVT:
             operands = (ONE,)
         found.append(isa.Alu(alu, ScalarType.B32 if alu in bitwise else S32, R0, operands, source_type))
-    found += [isa.SetPredicate(comparison, S32, P0, (R0, ONE)) for comparison in isa.Comparison]
+    found += [isa.SetPredicate(comparison, S32, P0, (R0, ONE)) for comparison in Comparison]
     return found
 
 

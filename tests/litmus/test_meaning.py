@@ -13,6 +13,7 @@ from litmus_strategies import expressions
 from gpudiy.litmus import condition as logic
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import holds, observables
 from gpudiy.litmus.errors import InvalidTest
 from gpudiy.litmus.flow import memory_uses
@@ -247,9 +248,9 @@ def in_python(expression: logic.Expression) -> str:
 
 
 def test_addresses_in_conditions() -> None:
-    here = logic.Compare(isa.Comparison.EQ, logic.FinalRegister(0, "r1"), logic.AddressOf("x"))
+    here = logic.Compare(Comparison.EQ, logic.FinalRegister(0, "r1"), logic.AddressOf("x"))
     assert holds(here, lambda _: logic.AddressOf("x")) and not holds(here, lambda _: logic.AddressOf("y"))
-    assert not holds(replace(here, comparison=isa.Comparison.LT), lambda _: 1)
+    assert not holds(replace(here, comparison=Comparison.LT), lambda _: 1)
 
 
 def sb() -> Test:
@@ -268,7 +269,7 @@ def sb() -> Test:
         ({"memory_map": replace(sb().memory_map, variables=())}, "has no space"),
         ({"locations": (logic.FinalVariable("nowhere"),)}, "the locations names nowhere"),
         (
-            {"filter": logic.And((logic.Compare(isa.Comparison.EQ, logic.FinalVariable("x"), logic.Constant(1)),))},
+            {"filter": logic.And((logic.Compare(Comparison.EQ, logic.FinalVariable("x"), logic.Constant(1)),))},
             "join two parts",
         ),
         ({"threads": (sb().threads[0], (isa.Store(isa.Variable("x"), isa.Immediate(1 << 40)),))}, "does not fit"),

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from litmus_strategies import litmus_tests
 
 from gpudiy.litmus import condition as logic
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import InvalidTest
-from gpudiy.litmus.instruction import Comparison
 from gpudiy.litmus.print_dat3m import CannotExpress
 from gpudiy.litmus.printer import Format, modernise_test, print_test
 from gpudiy.litmus.reader import read_test

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable, Value, holds
 from gpudiy.litmus.test import Test
 
@@ -268,10 +269,10 @@ def shown(value: Value, type: ScalarType) -> Value:
     return value - (1 << type.bits) if value >> (type.bits - 1) else value
 
 
-def compared(comparison: isa.Comparison, left: Value, right: Value) -> bool:
-    if comparison is isa.Comparison.EQ:
+def compared(comparison: Comparison, left: Value, right: Value) -> bool:
+    if comparison is Comparison.EQ:
         return left == right
-    if comparison is isa.Comparison.NE:
+    if comparison is Comparison.NE:
         return left != right
     return {"lt": left < right, "le": left <= right, "gt": left > right, "ge": left >= right}[comparison]
 

@@ -11,6 +11,7 @@ from litmus_strategies import scope_trees
 
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, CacheOperator, Order, Proxy, ScalarType, Scope, Space
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import And, Condition, FinalRegister, FinalVariable, Quantifier
 from gpudiy.litmus.memory_map import MappedVariable, MemoryMap
 from gpudiy.litmus.scope_tree import ScopeTree
@@ -194,7 +195,7 @@ class _Thread:
 
     def compared(self) -> tuple[isa.Instruction, isa.Guard]:
         source = self.draw(st.sampled_from(self.loaded)) if self.loaded else isa.Register("r0")
-        comparison = self.draw(st.sampled_from([isa.Comparison.EQ, isa.Comparison.NE]))
+        comparison = self.draw(st.sampled_from([Comparison.EQ, Comparison.NE]))
         setter = isa.SetPredicate(
             comparison, S32, isa.Register("p"), (source, isa.Immediate(self.draw(st.integers(0, 1))))
         )
@@ -249,7 +250,7 @@ class _Thread:
             *body,
             isa.Alu(isa.AluOperation.ADD, S32, counter, (counter, isa.Immediate(1))),
             isa.SetPredicate(
-                isa.Comparison.LT, S32, isa.Register("p"), (counter, isa.Immediate(self.draw(st.integers(1, 2))))
+                Comparison.LT, S32, isa.Register("p"), (counter, isa.Immediate(self.draw(st.integers(1, 2))))
             ),
             isa.Branch(label, isa.Guard(isa.Register("p"))),
         ]

@@ -15,8 +15,9 @@ import gpudiy
 from gpudiy.cli import main
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.arithmetic import CannotCompute, wrap_value
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.dependencies import DependencyRule
-from gpudiy.litmus.instruction import Alu, AluOperation, Comparison, Immediate, Register
+from gpudiy.litmus.instruction import Alu, AluOperation, Immediate, Register
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.register_value import Compared, HeldValue, Narrowed, RegisterValue, RegisterValues, Selected

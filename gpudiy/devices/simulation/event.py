@@ -9,9 +9,6 @@ from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import access_of, scope_of
 
-RELEASING = (isa.FenceKind.MEMBAR, isa.FenceKind.SC, isa.FenceKind.ACQ_REL, isa.FenceKind.RELEASE)
-ACQUIRING = (isa.FenceKind.MEMBAR, isa.FenceKind.SC, isa.FenceKind.ACQ_REL, isa.FenceKind.ACQUIRE)
-
 
 class SimulatedEventKind(Enum):
     """What an event does: atomics both read and write."""
@@ -51,11 +48,7 @@ class SimulatedEvent:
     instruction: isa.Instruction
     locations: frozenset[int] = frozenset()
     dependencies: frozenset[int] = frozenset()
-    meeting: tuple[int, int, int] = (
-        0,
-        0,
-        0,
-    )  # of a barrier: its instance, its identifier, and its number among those of its thread
+    meeting: tuple[int, int, int] = (0, 0, 0)  # of a barrier: instance, identifier, number among those of its thread
 
     @property
     def accesses(self) -> bool:
@@ -90,26 +83,23 @@ class SimulatedEvent:
     @property
     def acquires(self) -> bool:
         if isinstance(self.instruction, isa.Fence):
-            return self.instruction.kind in ACQUIRING
-        return self.strong_read and self.order in (Order.ACQUIRE, Order.ACQ_REL)
+            return self.instruction.kind.acquires
+        return self.strong_read and self.order.acquires
 
     @property
     def releases(self) -> bool:
         if isinstance(self.instruction, isa.Fence):
-            return self.instruction.kind in RELEASING
-        return self.writes and self.order in (Order.RELEASE, Order.ACQ_REL)
+            return self.instruction.kind.releases
+        return self.writes and self.order.releases
 
     @property
     def sequential(self) -> bool:
-        """fence.sc, and membar, which is the same on the chips that have it."""
-        return isinstance(self.instruction, isa.Fence) and self.instruction.kind in (
-            isa.FenceKind.SC,
-            isa.FenceKind.MEMBAR,
-        )
+        """A fence that is in one order with all others of its kind."""
+        return isinstance(self.instruction, isa.Fence) and self.instruction.kind.sequential
 
     @property
     def waits(self) -> bool:
-        return isinstance(self.instruction, isa.Barrier) and self.instruction.mode is isa.BarrierMode.SYNC
+        return isinstance(self.instruction, isa.Barrier) and self.instruction.mode.waits
 
     def may_meet(self, other: SimulatedEvent) -> bool:
         """Whether both may access the same location."""

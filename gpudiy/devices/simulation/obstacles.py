@@ -63,7 +63,7 @@ def _unknown_access(access: Access, profile: Profile) -> str | None:
         return "the simulated machine has the generic proxy only"
     if profile.family is not MemoryFamily.SINGLE_MEMORY:
         return None
-    if access.order in (Order.ACQUIRE, Order.RELEASE, Order.ACQ_REL):
+    if access.order.acquires or access.order.releases:
         return f"{profile.chip} has neither acquire nor release"
     if access.order not in (Order.WEAK, Order.RELAXED, Order.VOLATILE):
         return f"{profile.chip} has nothing like .{access.order}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gpudiy.litmus import instruction as isa
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.instruction_text import instruction_text
 from gpudiy.litmus.memory_types import wrap_value
@@ -169,6 +170,6 @@ class _CasCheck:
 def _apply_comparison(instruction: isa.SetPredicate, left: Abstract, right: Abstract) -> Abstract:
     if isinstance(left, (int, AddressOf)) and isinstance(right, (int, AddressOf)):
         return int(compare(instruction.comparison, left, right, instruction.type))
-    if left is right and instruction.comparison in (isa.Comparison.EQ, isa.Comparison.NE):
-        return int(instruction.comparison is isa.Comparison.EQ)
+    if left is right and instruction.comparison.equates:
+        return int(instruction.comparison is Comparison.EQ)
     return object()

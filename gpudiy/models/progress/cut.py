@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.comparison import Comparison
 from gpudiy.litmus.condition import And, Compare, Condition, Constant, Expression, FinalRegister, Observable, Quantifier
 from gpudiy.litmus.test import RegisterDeclaration, Test
 
@@ -43,7 +44,7 @@ def cut_test(test: Test, stops: Sequence[int | None], shown: Sequence[Observable
             registers.append(RegisterDeclaration(number, name, ScalarType.S32))
             passed[number, place] = FinalRegister(number, name)
         how = Constant(ENDED if stop is None else STOPPED)
-        wanted.append(Compare(isa.Comparison.EQ, FinalRegister(number, fate), how))
+        wanted.append(Compare(Comparison.EQ, FinalRegister(number, fate), how))
     asked = wanted[0] if len(wanted) == 1 else And(tuple(wanted))
     return CutTest(
         replace(

@@ -242,7 +242,7 @@ class WarpMachine:
         for key, arrival in arrivals:
             known = add_arrival(known, key, arrival)
         action = Action(top.lanes[0], top.position)
-        if barrier.mode is isa.BarrierMode.ARRIVE:
+        if not barrier.mode.waits:
             top = top._replace(position=top.position + 1)
             return (action,), self._with(state, warp, (*below, top), registers, arrivals=known)
         return (action,), self._with(state, warp, paths, registers, waiting=keys.pop(), arrivals=known)

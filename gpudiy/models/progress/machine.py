@@ -206,7 +206,7 @@ class ThreadMachine:
                 case isa.Barrier():
                     key, arrival = program.barrier(instruction, registers)
                     arrivals = add_arrival(arrivals, key, arrival)
-                    if instruction.mode is isa.BarrierMode.SYNC:
+                    if instruction.mode.waits:
                         waiting = key
                         break
                 case isa.Alu() | isa.SetPredicate():

@@ -86,9 +86,7 @@ class StuckSearch:
         for number, thread in enumerate(self.test.threads):
             for each in thread:
                 if isinstance(each, isa.Barrier) and (
-                    each.count is not None
-                    or each.mode is isa.BarrierMode.ARRIVE
-                    or not isinstance(each.identifier, isa.Immediate)
+                    each.count is not None or not each.mode.waits or not isinstance(each.identifier, isa.Immediate)
                 ):
                     raise Undecidable(
                         f"P{number} has a barrier with a count, and branches: only sc can say whether all runs end"
