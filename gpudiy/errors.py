@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 SHORT = 3  # letters: words up to this length look alike too easily
 LONGEST_NAME, MOST_NAMES = 100, 1000  # what is compared to find a near name
@@ -108,13 +108,6 @@ def excerpt(source: str, column: int) -> tuple[str, str]:
 def format_count(number: int, what: str) -> str:
     """`1 cell`, `2 cells`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def check_choice(word: str, choices: Iterable[str], option: str) -> None:
-    """Raise `UsageError` for a word that is none of the choices of an option."""
-    known = [str(choice) for choice in choices]
-    if word not in known:
-        raise UsageError(f"{option}: expected one of {', '.join(known)}, not {word!r}")
 
 
 def near_name(word: str, known: Sequence[str]) -> str | None:

@@ -8,6 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Protocol, cast
 
+from gpudiy.arguments import list_names
 from gpudiy.devices.device import Device
 from gpudiy.errors import InputError, near_name
 
@@ -55,8 +56,7 @@ def open_device(name: str) -> Device:
 
 def list_device_names(device: str | Iterable[str]) -> list[str]:
     """The names of devices, each once, from a list or from a text with commas; an unknown kind is an error."""
-    names = [name.strip() for name in (device.split(",") if isinstance(device, str) else device)]
-    chosen = list(dict.fromkeys(filter(None, names)))
+    chosen = list_names(device, "device")
     if not chosen:
         raise InputError("no device is named", hint="`gpudiy devices` lists them")
     for name in chosen:

@@ -52,7 +52,7 @@ def run(
     """
     names = list_device_names(device)
     settings = make_settings(iterations=iterations, seed=seed, incantation=incantation, until=until, limit=limit)
-    sources = [tests] if isinstance(tests, (Test, str, Path)) else list(tests)
+    sources = [tests] if isinstance(tests, (Test, str, Path)) or not isinstance(tests, Iterable) else list(tests)
     built = find_built_folder(sources)
     loaded = read_all(sources) if built is None else load_built_tests(built)
     records: list[Record] = []

@@ -6,6 +6,7 @@ import hashlib
 import secrets
 from dataclasses import dataclass, field
 
+from gpudiy.arguments import check_seconds, check_whole_number
 from gpudiy.devices.stop_rule import NEVER, StopRule, parse_stop_rule
 from gpudiy.errors import UsageError
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
@@ -26,12 +27,10 @@ class RunSettings:
 
     def __post_init__(self) -> None:
         for name, number in (("iterations", self.iterations), ("seed", self.seed)):
-            if not hasattr(number, "__index__"):
-                raise UsageError(f"{name}: expected a whole number, not {number!r}")
+            check_whole_number(number, name)
         if self.iterations < 1:
             raise UsageError(f"a run has at least 1 iteration, not {self.iterations:,}")
-        if self.limit is not None and self.limit <= 0:
-            raise UsageError(f"a time limit is above 0 seconds, not {self.limit:g}")
+        check_seconds(self.limit)
 
 
 def make_settings(

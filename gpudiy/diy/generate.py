@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from gpudiy.arguments import check_choice, check_text, check_whole_number
 from gpudiy.diy.cycle import fault_of_cycle
 from gpudiy.diy.edge import LEVELS
 from gpudiy.diy.families import find_family
@@ -13,7 +14,7 @@ from gpudiy.diy.generator import Generator, Recipe, Trees
 from gpudiy.diy.one_cycle import parse_cycle
 from gpudiy.diy.pattern import agrees, parse_pattern
 from gpudiy.diy.vocabulary import fill_open_ends, parse_edges
-from gpudiy.errors import UsageError, check_choice
+from gpudiy.errors import UsageError
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -49,8 +50,13 @@ def generate(
     An unknown edge raises `InputError`, options that contradict each other `UsageError`.
     """
     for option, size in (("edges", edges), ("threads", threads), ("locations", locations)):
-        if size is not None and not 1 <= size <= LARGEST_SIZE:
-            raise UsageError(f"{option}: expected a number from 1 to {LARGEST_SIZE}, not {size}")
+        if size is not None:
+            check_whole_number(size, option)
+            if not 1 <= size <= LARGEST_SIZE:
+                raise UsageError(f"{option}: expected a number from 1 to {LARGEST_SIZE}, not {size}")
+    texts = {"cycle": cycle, "family": family, "safe": safe, "relaxed": relaxed, "exclude": exclude}
+    for option, text in (texts | {"conform": conform, "trees": trees, "levels": levels}).items():
+        check_text(text, option)
     recipe = make_recipe(
         cycle=cycle, family=family, safe=safe, relaxed=relaxed, exclude=exclude, conform=conform, edges=edges,
         threads=threads, locations=locations, trees=trees, levels=levels,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpudiy.arguments import list_names
 from gpudiy.errors import MissingTool, UsageError
 from gpudiy.files import expect_writable
 from gpudiy.harness.build import BuildFailure, BuildResult, build_tests, toolchain_folder
@@ -92,11 +93,11 @@ def build_folder(
 
 def list_architectures(arch: str | Iterable[str]) -> list[str]:
     """The architectures, each once, from a list or from a text with commas; raises `UsageError` for a wrong name."""
-    names = [name.strip() for name in (arch.split(",") if isinstance(arch, str) else arch) if name.strip()]
+    names = list_names(arch, "arch")
     wrong = next((name for name in names if not ARCHITECTURE.match(name)), None)
     if wrong is not None or not names:
         raise UsageError(f"expected an architecture such as sm_80, not {wrong or arch!r}")
-    return list(dict.fromkeys(names))
+    return names
 
 
 def writable_cache() -> Path:

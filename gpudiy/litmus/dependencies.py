@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from gpudiy.errors import check_choice
+from gpudiy.arguments import check_choice
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf

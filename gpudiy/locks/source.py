@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpudiy.arguments import name_of
 from gpudiy.errors import InputError, near_name
 from gpudiy.files import read_text
 from gpudiy.locks.lock import Lock, follow_lock
@@ -55,7 +56,7 @@ def load_lock(lock: Lock | str | Path, reading: Reading = PLAIN) -> Lock:
     """Load a lock of the library by its name, or from a file; a `Lock` stays as it is."""
     if isinstance(lock, Lock):
         return lock
-    name = str(lock)
+    name = name_of(lock, "lock")
     if name in library_names():
         file = library_file(name)
         return read_lock(file.read_text(encoding="utf-8"), file.name, reading)

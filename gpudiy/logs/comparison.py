@@ -13,7 +13,7 @@ from functools import lru_cache
 from math import ceil, log, log1p
 from typing import TYPE_CHECKING, Any, Literal
 
-from gpudiy.errors import check_choice
+from gpudiy.arguments import check_choice
 from gpudiy.logs.chips import chips_of, logs_of
 from gpudiy.logs.evidence import UNUSED, Count, EvidenceCounts, gather
 from gpudiy.logs.frame import LogSource, open_log

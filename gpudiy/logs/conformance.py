@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpudiy.litmus import condition as logic
@@ -128,7 +129,7 @@ class _Group:
 
 def conform(
     logs: LogSource,
-    model: Model | str,
+    model: Model | str | Path,
     *,
     tests: TestSource = (),
     limit: float | None = None,
@@ -140,7 +141,7 @@ def conform(
     test or a path, or several) are those of records that hold only the name of their test. After `limit` seconds a test
     is given up. An unknown model or a path that is no log raises `InputError`.
     """
-    model = load_model(model) if isinstance(model, str) else model
+    model = load_model(model)
     known = {test.name: test for test in read_all(tests)}
     log = open_log(logs)
     columns = log.columns

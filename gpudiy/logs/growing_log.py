@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, TextIO
 
-from gpudiy.errors import InputError, UnwritableOutput, check_choice
+from gpudiy.arguments import check_choice
+from gpudiy.errors import InputError, UnwritableOutput
 from gpudiy.litmus.content import content_hash
 from gpudiy.logs.json_lines import print_json_line
 from gpudiy.logs.record import Ending, Record

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+from gpudiy.arguments import Names, list_names, name_of
 from gpudiy.errors import InputError, near_name
 from gpudiy.files import read_text, unreadable
 from gpudiy.models.cat_compile import LIBRARY, compile_cat
 from gpudiy.models.model import Model
 
-ModelSource = Model | str | Iterable[Model | str]
+ModelSource = Model | str | Path | Iterable[Model | str | Path]
 
 
 @lru_cache(1)
@@ -24,15 +25,15 @@ def load_models(models: ModelSource) -> tuple[Model, ...]:
     """Models, given as such or by name; one text may hold several names, separated by commas or blanks."""
     if isinstance(models, Model):
         return (models,)
-    chosen = list_model_names(models) if isinstance(models, str) else list(models)
+    chosen = list_model_names(models) if isinstance(models, str) or not isinstance(models, Iterable) else list(models)
     if not chosen:
         raise _no_model()
-    return tuple(load_model(model) if isinstance(model, str) else model for model in chosen)
+    return tuple(map(load_model, chosen))
 
 
-def list_model_names(models: str | Iterable[str]) -> list[str]:
+def list_model_names(models: Names) -> list[str]:
     """The names of models, each once, from a list or from a text; raises `InputError` where there is none."""
-    names = list(dict.fromkeys(models.replace(",", " ").split() if isinstance(models, str) else models))
+    names = list_names(models.replace(" ", ",") if isinstance(models, str) else models, "models")
     if not names:
         raise _no_model()
     return names
@@ -42,8 +43,11 @@ def _no_model() -> InputError:
     return InputError("no model is named", hint="name models of the library, such as ptx-6.0, or .cat files")
 
 
-def load_model(name: str) -> Model:
-    """A model of the library by its name, or the model in a .cat file."""
+def load_model(model: Model | str | Path) -> Model:
+    """A model of the library by its name, or the model in a .cat file; a `Model` stays as it is."""
+    if isinstance(model, Model):
+        return model
+    name = name_of(model, "model")
     if name in model_names():
         return _read_model(str(LIBRARY / f"{name}.cat"), name, 0)
     path = Path(name)

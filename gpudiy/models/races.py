@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from gpudiy.litmus.condition import And, Condition, Quantifier
 from gpudiy.litmus.dependencies import DependencyRule
 from gpudiy.litmus.instruction import Instruction
+from gpudiy.litmus.loading import read
 from gpudiy.litmus.test import Test
 from gpudiy.models.event import Event
 from gpudiy.models.execution import Execution
@@ -75,8 +77,8 @@ class RaceVerdict:
 
 
 def find_race(
-    test: Test,
-    model: Model | str,
+    test: Test | str | Path,
+    model: Model | str | Path,
     *,
     engine: Engine = Engine.AUTO,
     unroll: int | None = None,
@@ -88,7 +90,8 @@ def find_race(
     Only runs that end are looked at; loops go round at most `unroll` times, without it as often as there is time for.
     "race-free" is said only where more passes would show no more races. Initial writes race with nothing.
     """
-    model = load_model(model) if isinstance(model, str) else model
+    test = test if isinstance(test, Test) else read(test)
+    model = load_model(model)
     flags = [check for check in model.checks if check.flagged and check.name.partition("-")[0] == RACE]
     if not flags:
         reason = f"the model {model.name} does not say what a data race is: it has no `flag ~empty … as {RACE}`"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from gpudiy.errors import UsageError, check_choice
+from gpudiy.arguments import check_choice, check_seconds, check_whole_number
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.dependencies import choose_kinds
 from gpudiy.litmus.loading import TestSource, read_all
@@ -45,10 +45,9 @@ def model(
     """
     check_choice(engine, Engine, "engine")
     for option, number in (("unroll", unroll), ("jobs", jobs)):
-        if number is not None and number < 1:
-            raise UsageError(f"{option}: expected a whole number from 1 on, not {number}")
-    if limit is not None and limit <= 0:
-        raise UsageError(f"limit: a time limit is above 0 seconds, not {limit:g}")
+        if number is not None or option == "jobs":
+            check_whole_number(number, option, 1)
+    check_seconds(limit)
     how = HowToDecide(Engine(engine), unroll, limit, all_outcomes)
     asked, loaded = list(read_all(tests)), load_models(models)
     verdicts = [list(decide_all(asked, loaded, replace(how, dependencies=k), jobs)) for k in choose_kinds(dependencies)]

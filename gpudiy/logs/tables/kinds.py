@@ -7,7 +7,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Literal
 
-from gpudiy.errors import check_choice
+from gpudiy.arguments import check_choice
 from gpudiy.logs.frame import LogSource
 from gpudiy.logs.log import LogError
 from gpudiy.logs.operations import natural

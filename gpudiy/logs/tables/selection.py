@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
+from gpudiy.arguments import list_names
 from gpudiy.errors import InputError, near_name
 from gpudiy.logs.decision import Sighting
 from gpudiy.logs.operations import natural
@@ -22,11 +23,6 @@ class RowOrder(StrEnum):
     NAME = "name"
     RATE = "rate"  # the highest rate on any chip first
     LOG = "log"  # as they come in the logs
-
-
-def list_patterns(patterns: str | Sequence[str]) -> list[str]:
-    """The patterns of a list, or of a text with commas."""
-    return [one.strip() for one in patterns.split(",") if one.strip()] if isinstance(patterns, str) else list(patterns)
 
 
 def select(names: Iterable[str], patterns: Sequence[str], what: str) -> list[str]:
@@ -49,7 +45,7 @@ def selected_tests(
     found: Observations, chips: Sequence[str], patterns: str | Sequence[str], order: RowOrder, weak_only: bool = False
 ) -> list[str]:
     """The tests that patterns choose, in order; with `weak_only` those observed on one of the chips."""
-    tests = select(found.tests, list_patterns(patterns), "test")
+    tests = select(found.tests, list_names(patterns, "tests"), "test")
     if weak_only:
         tests = [test for test in tests if any(_was_observed(found, test, chip) for chip in chips)]
     if order is RowOrder.NAME:
@@ -62,7 +58,7 @@ def selected_tests(
 def selected_chips(found: Observations, patterns: str | Sequence[str]) -> list[str]:
     """The chips that patterns choose, in the order of the patterns; all of them without."""
     chips: list[str] = []
-    for pattern in list_patterns(patterns):
+    for pattern in list_names(patterns, "chips"):
         chips += [chip for chip in select(found.chips, [pattern], "chip") if chip not in chips]
     return chips if patterns else list(found.chips)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from gpudiy.errors import check_choice
+from gpudiy.arguments import check_choice
 from gpudiy.litmus.instruction import Branch, guard_of
+from gpudiy.litmus.loading import read
 from gpudiy.litmus.test import Test
 from gpudiy.models.execution import Execution
 from gpudiy.models.library import is_of_library, load_model
@@ -67,8 +69,8 @@ class ProgressVerdict:
 
 
 def decide_progress(
-    test: Test,
-    model: Model | str,
+    test: Test | str | Path,
+    model: Model | str | Path,
     guarantee: ProgressGuarantee | Literal["fair", "hsa", "obe", "lobe", "lockstep"],
     *,
     limit: float | None = None,
@@ -80,7 +82,8 @@ def decide_progress(
     """
     deadline = None if limit is None else time.monotonic() + limit
     check_choice(guarantee, ProgressGuarantee, "progress guarantee")
-    model = load_model(model) if isinstance(model, str) else model
+    test = test if isinstance(test, Test) else read(test)
+    model = load_model(model)
     question = _ProgressQuestion(test, model, ProgressGuarantee(guarantee), deadline)
     try:
         return question.answer()
