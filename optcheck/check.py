@@ -17,6 +17,7 @@ from optcheck.linking import Anchor, find_clusters
 from optcheck.listing import SassFunction, read_listing
 from optcheck.literal import TYPE_NAMES, cache_or_order
 from optcheck.mapping import SassMapping, mapping_for
+from optcheck.path_check import check_paths
 from optcheck.proof import FunctionProof
 from optcheck.specification import AccessKind, ExpectedAccess, Specification, ThreadSpecification, specify
 from optcheck.stress import check_stress
@@ -150,7 +151,7 @@ def check_test(
             named = architecture or function.architecture
             return Check(function.name, Finding.UNCHANGED, (), clusters, named, test.name)
     values = Values(graph)
-    check = _check_clusters(values, find_clusters(values), specification, architecture, test)
+    check = _check_clusters(values, find_clusters(values), specification, architecture, test, paths=frame is None)
     loops = any(thread.loops for thread in specification.threads)  # after a loop, literals explain wrongly
     if failure is None or (check.finding is not Finding.UNCHANGED and not loops):
         return check
@@ -185,10 +186,13 @@ def _check_clusters(
     specification: Specification,
     architecture: str,
     test: Test | None = None,
+    paths: bool = True,
 ) -> Check:
+    """Compare the threads with their specifications; with `paths`, on all paths of the function."""
     function = values.graph.function
     architecture = architecture or function.architecture
-    deviations, shown = _compare_threads(values, clusters, specification, mapping_for(architecture or "sm_35"), test)
+    mapping = mapping_for(architecture or "sm_35")
+    deviations, shown = _compare_threads(values, clusters, specification, mapping, test, paths)
     name = test.name if test is not None else ""
     return Check(function.name, strongest_finding(deviations), tuple(deviations), tuple(shown), architecture, name)
 
@@ -199,6 +203,7 @@ def _compare_threads(
     specification: Specification,
     mapping: SassMapping,
     test: Test | None,
+    paths: bool,
 ) -> tuple[list[Deviation], list[Cluster]]:
     deviations: list[Deviation] = []
     shown: list[Cluster] = []
@@ -211,6 +216,8 @@ def _compare_threads(
             others = [other for other in own if other is not cluster]
             linked = LinkedThread(values, thread, cluster, others, mapping, _choose_description(thread, test))
             found = ThreadCheck(linked).deviations()
+            if paths and not found:
+                found = list(check_paths(linked, test))
             deviations += found
             shown.append(_describe_cluster(linked, found))
     return deviations, shown

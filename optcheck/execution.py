@@ -80,10 +80,11 @@ class _State:
     stack: tuple[tuple[str, int], ...] = ()
     barriers: dict[str, int] = field(default_factory=dict)
     resumed: bool = False  # the loop that begins here was entered already
+    moved: bool = False  # the path is no longer where it began
 
     def fork(self, index: int) -> _State:
         registers, decided = dict(self.registers), dict(self.decided)
-        return _State(index, registers, self.watcher.fork(), decided, self.heads, self.stack, self.barriers, True)
+        return _State(index, registers, self.watcher.fork(), decided, self.heads, self.stack, self.barriers, True, True)
 
 
 class SassExecution:
@@ -95,12 +96,14 @@ class SassExecution:
         self.bodies = _loop_bodies(graph)
         self.starts = {graph.starts[head]: head for head in self.bodies}
         self.steps = 0
+        self.start = 0
         self.waiting: list[_State] = []
         self._computations: dict[int, Computation | None] = {}  # by where they begin
 
-    def run(self, watcher: Watcher) -> None:
-        """Run all paths; raises `NotUnderstood`."""
-        self.waiting = [_State(0, {}, watcher, {})]
+    def run(self, watcher: Watcher, start: int = 0) -> None:
+        """Run all paths from an instruction on; raises `NotUnderstood`."""
+        self.waiting = [_State(start, {}, watcher, {})]
+        self.start = start
         while self.waiting:
             state = self.waiting.pop()
             state.watcher.end(self._run_path(state))
@@ -111,7 +114,7 @@ class SassExecution:
         while True:
             index = state.index
             if index >= len(self.instructions):
-                raise NotUnderstood("the code has no end", len(self.instructions) - 1)
+                return self._leave_fragment(state)
             self.steps += 1
             if self.steps > MOST_STEPS:
                 raise NotUnderstood("the function has too many paths", index)
@@ -122,7 +125,10 @@ class SassExecution:
                         raise NotUnderstood("threads meet elsewhere in the next round of a loop", index)
                     return PathEnd(index, self.instructions[index], head, state.registers)
                 self._enter_loop(state, head)
+            elif index == self.start and state.moved:
+                return PathEnd(index, self.instructions[index], None, state.registers)
             state.resumed = False
+            state.moved = True
             computation = self._computations.get(index, NOT_KNOWN)
             if computation is NOT_KNOWN:
                 computation = self._find_computation(index)
@@ -137,6 +143,13 @@ class SassExecution:
             if instruction.opcode in ENDS:
                 return PathEnd(index, instruction, None, state.registers)
             self._step(state, instruction)
+
+    def _leave_fragment(self, state: _State) -> PathEnd:
+        """Only the code of a kernel must have an end."""
+        last = len(self.instructions) - 1
+        if any(one.ends for one in self.instructions):
+            raise NotUnderstood("the code has no end", last)
+        return PathEnd(last, self.instructions[last], None, state.registers)
 
     def _find_computation(self, index: int) -> Computation | None:
         """The instructions from here on that only compute, up to the head of a loop."""
@@ -214,7 +227,7 @@ class SassExecution:
         barrier = operand.text if isinstance(operand, NameOperand) else str(operand)
         if instruction.opcode == "BSSY":
             state.barriers = {**state.barriers, barrier: self._target(index)}
-        elif state.barriers.get(barrier) != index + 1:
+        elif state.barriers.get(barrier, index + 1 if self.start else None) != index + 1:
             raise NotUnderstood("threads meet where they should not", index)
         else:
             state.barriers = {name: place for name, place in state.barriers.items() if name != barrier}

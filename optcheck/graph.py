@@ -55,6 +55,15 @@ class Graph:
         """Whether every path to the block `other` goes through the block `one`."""
         return bool(self._dominators[other] >> one & 1)
 
+    def find_common_dominator(self, places: list[int]) -> int:
+        """The last block through which every path to any of these instructions goes."""
+        common = -1
+        for place in places:
+            common &= self._dominators[self.block_of[place]]
+        return max(
+            self.blocks_in(common & (1 << len(self.starts)) - 1), key=lambda one: self._dominators[one].bit_count()
+        )
+
     def reaches(self, one: int, other: int) -> bool:
         """Whether the block `other` can run after the block `one`, in any number of runs."""
         return bool(self.reached_from[other] >> one & 1)

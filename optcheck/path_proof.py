@@ -8,7 +8,7 @@ from functools import lru_cache
 from gpudiy.litmus.instruction import Immediate, operands_of
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried, Words
 from optcheck.finding import Finding
-from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SAMPLES, SLOT, SPECIFICATION, StoredResult
+from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SAMPLES, SLOT, SPECIFICATION, FrameSamples, StoredResult
 from optcheck.literal import POSITIONS
 from optcheck.mapping import Generation
 from optcheck.path_steps import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
@@ -44,8 +44,10 @@ class PathProof(ThreadProof):
     """Walks along a path and along a run of the thread; the run must make each step of the path, and no other."""
 
     def __init__(self, function: ExpectedFunction) -> None:
-        super().__init__(function)
+        super().__init__(function.mapping, function.special, function.values.samples)
+        self.function = function
         self.values = function.values
+        self.samples: FrameSamples = function.values.samples
         self.entered: bool | None = None  # whether first < end
         self.again: bool | None = None  # whether the next instance is below the end
         self.specified: bool | None = None

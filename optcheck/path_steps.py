@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from optcheck.literal import decode_literal
 from optcheck.sass import SassInstruction
 from optcheck.term import Term
 
@@ -73,3 +74,13 @@ class SassTable:
 
     index: int
     place: tuple[Term, Term]
+
+
+def is_specification(step: SassAccess, thread: int) -> bool:
+    """Whether an access stores a sum with a literal of the thread."""
+    for term in (one for words in step.data for one in words):
+        last = term.arguments[-1] if term.operation == "add" else None
+        literal = decode_literal(last.number) if isinstance(last, Term) and last.is_number else None
+        if literal is not None and literal.thread == thread:
+            return True
+    return False

@@ -40,7 +40,7 @@ class FunctionProof:
             frame_values.cache_clear()
             mentions_votes.cache_clear()
         self.values = frame_values(frame, mapping.shared_window)
-        self.special = _special_words(test.threads, graph.function.deciding_numbers)
+        self.special = special_words(test.threads, graph.function.deciding_numbers)
         self.codes = [
             ExpectedThread(
                 number,
@@ -208,7 +208,7 @@ class ThreadProofs:
 
 
 @lru_cache(1 << 12)
-def _special_words(threads: tuple[Thread, ...], deciding: tuple[int, ...]) -> tuple[int, ...]:
+def special_words(threads: tuple[Thread, ...], deciding: tuple[int, ...]) -> tuple[int, ...]:
     """Words that may decide something: those that occur in the threads or in the SASS, and their neighbours."""
     special = list(COMMON)
     for word in deciding:

@@ -6,16 +6,17 @@ from dataclasses import dataclass
 
 from gpudiy.litmus.access import Space
 from gpudiy.litmus.instruction import Atomic, Load
-from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, Words
+from optcheck.expected_function import Disproved, ExpectedThread, Words
 from optcheck.fence_form import Fences, Ordering, expected_fences, fence_text
 from optcheck.finding import Finding
 from optcheck.frame import SAMPLES, read_symbol
 from optcheck.instruction_form import find_form_difference
+from optcheck.mapping import SassMapping
 from optcheck.path_steps import SassAccess, SassFence
 from optcheck.reference import DueAccess, DueFence, LoopBack, NotDefined, ReferenceRun
 from optcheck.sass import WORD
 from optcheck.specification import DependencyKind, ExpectedAccess
-from optcheck.term import Term, mentions_unknown
+from optcheck.term import Samples, Term, mentions_unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +32,12 @@ class _Gap:
 class ThreadProof:
     """A run of the thread, which must make each access of the path, and no other."""
 
-    def __init__(self, function: ExpectedFunction) -> None:
-        self.function = function
-        self.samples = function.values.samples
+    samples: Samples
+
+    def __init__(self, mapping: SassMapping, special: tuple[int, ...], samples: Samples) -> None:
+        self.mapping = mapping
+        self.special = special
+        self.samples = samples
         self.mask = list(range(SAMPLES))  # the samples that take this path
         self.fences: tuple[SassFence, ...] = ()  # since the last access
         self.gaps: dict[int, _Gap] = {}  # by the number of accesses before them
@@ -69,31 +73,36 @@ class ThreadProof:
                 step = self.run.due(self._decide)
         except NotDefined as error:
             raise Disproved(Finding.UNVERIFIABLE, str(error)) from None
-        self._check_fences(due, step if isinstance(step, DueAccess) else None)
+        self._check_fences(due, step)
         if step is None:
             self.done = True
         return step
 
-    def _check_fences(self, due: list[DueFence], before: DueAccess | None) -> None:
+    def _check_fences(self, due: list[DueFence], step: DueAccess | LoopBack | None) -> None:
+        """Compare the fences since the last access with those that are due before the next step."""
         accesses = () if self.code is None else self.code.specification.accesses
+        before = step if isinstance(step, DueAccess) else None
         earlier = None if self.last_access is None else accesses[self.last_access]
         later = None if before is None else accesses[before.position]
-        expected = expected_fences(self.function.mapping, earlier, [one.fence for one in due], later)
-        found = tuple(fence_text(step.instruction) for step in self.fences)
-        if found not in expected:
+        expected = expected_fences(self.mapping, earlier, [one.fence for one in due], later)
+        found = tuple(fence_text(one.instruction) for one in self.fences)
+        if not self._are_expected(found, expected, step):
             said = " or ".join(sorted(", ".join(one) or "no fence" for one in expected))
             place = "after the last access" if before is None else f"before access {before.position}"
             why = f"{place}: expected {said}, found {', '.join(found) or 'no fence'}"
-            lines = tuple(step.index for step in self.fences)
+            lines = tuple(one.index for one in self.fences)
             raise Disproved(Finding.FENCE_CHANGED, why, lines, tuple(one.index for one in due))
         if self.run is not None and self.run.heads:
             made = self.run.accesses - (before is not None)
             self.gaps = {**self.gaps, made: _Gap(earlier, tuple(one.fence for one in due), later, found)}
         self.fences = ()
 
+    def _are_expected(self, found: Fences, expected: set[Fences], step: DueAccess | LoopBack | None) -> bool:
+        return found in expected
+
     def splits_fences(self, made: int, found_before: int, due_before: int) -> bool:
         """Whether a place among the fences after `made` accesses is the same in the SASS and in the thread."""
-        gap, mapping = self.gaps[made], self.function.mapping
+        gap, mapping = self.gaps[made], self.mapping
         before = expected_fences(mapping, gap.earlier, gap.due[:due_before], None)
         after = expected_fences(mapping, None, gap.due[due_before:], gap.later)
         return gap.found[:found_before] in before and gap.found[found_before:] in after
@@ -116,11 +125,8 @@ class ThreadProof:
         assert isinstance(due, DueAccess) and self.code is not None and self.run is not None
         expected = self.code.specification.accesses[due.position]
         lines, ptx = (step.index,), (due.index,)
-        due_address = [word & WORD for word in due.address] if expected.space is Space.SHARED else due.address
-        if not self.same(address, due_address):
-            why = f"access {due.position} has another address"
-            raise Disproved(_judge(step.address), why, lines, ptx)
-        different = find_form_difference(expected, step.instruction, self.function.mapping)
+        self._compare_address(step, due, expected, address)
+        different = find_form_difference(expected, step.instruction, self.mapping)
         if different:
             raise Disproved(Finding.CHANGED, different, lines, ptx)
         self._compare_data(step, due, expected)
@@ -132,6 +138,12 @@ class ThreadProof:
         self.read = {**self.read, due.position: self._give_result(due, expected)}
         return self.read[due.position]
 
+    def _compare_address(self, step: SassAccess, due: DueAccess, expected: ExpectedAccess, address: Words) -> None:
+        due_address = [word & WORD for word in due.address] if expected.space is Space.SHARED else due.address
+        if not self.same(address, due_address):
+            why = f"access {due.position} has another address"
+            raise Disproved(judge_difference(step.address), why, (step.index,), (due.index,))
+
     def _compare_data(self, step: SassAccess, due: DueAccess, expected: ExpectedAccess) -> None:
         bits = expected.access.type.bits
         if len(step.data) != len(due.data):
@@ -142,9 +154,12 @@ class ThreadProof:
             found = [self.samples.values(term) for term in terms]
             stored = found[0] if bits <= 32 else [low | high << 32 for low, high in zip(*found, strict=True)]
             mask = (1 << bits) - 1
-            if not self.same([word & mask for word in stored], [word & mask for word in words]):
+            if not self._holds_value(terms, [word & mask for word in stored], [word & mask for word in words]):
                 why = f"access {due.position} has another value"
-                raise Disproved(_judge(terms), why, (step.index,), (due.index,))
+                raise Disproved(judge_difference(terms), why, (step.index,), (due.index,))
+
+    def _holds_value(self, terms: tuple[Term, ...], stored: Words, due: Words) -> bool:
+        return self.same(stored, due)
 
     def _check_dependencies(self, step: SassAccess, due: DueAccess) -> None:
         """Address and data must be computed from what they depend on, unless the path leaves them only one value."""
@@ -176,9 +191,7 @@ class ThreadProof:
         assert self.run is not None
         type = expected.access.type
         words = range(2 if type.bits == 64 else 1)
-        terms = tuple(
-            read_symbol(self.run.accesses, type.bits, type[0] == "s", word, self.function.special) for word in words
-        )
+        terms = tuple(read_symbol(self.run.accesses, type.bits, type[0] == "s", word, self.special) for word in words)
         values = [self.samples.values(term) for term in terms]
         if type.bits == 64:
             self.run.give(due, [low | high << 32 for low, high in zip(*values, strict=True)])
@@ -187,9 +200,10 @@ class ThreadProof:
         return terms
 
     def same(self, one: Words, other: Words) -> bool:
+        """Whether two values are equal on all samples that take this path."""
         return one == other or all(one[place] == other[place] for place in self.mask)
 
 
-def _judge(terms: tuple[Term, ...]) -> Finding:
+def judge_difference(terms: tuple[Term, ...]) -> Finding:
     """What it means that a value is another: nothing, if it went through an instruction that is not understood."""
     return Finding.UNVERIFIABLE if any(mentions_unknown(term) for term in terms) else Finding.CHANGED
