@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 
 import pytest
 from conftest import ROOT
@@ -28,6 +29,14 @@ def test_files_exist(path: str) -> None:
 def test_names_exist(path: str, name: str) -> None:
     text = (ROOT / path).read_text()
     assert re.search(rf"^(?:class |def )?{name}\b", text, re.MULTILINE), f"{name} is not in {path}"
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_the_layers_are_those_of_the_contract(page: str) -> None:
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [set(re.findall(r"[a-z]+", layer.replace("gpudiy.", ""))) for layer in contract["layers"]]
+    sentence = (ROOT / page).read_text().partition("Imports point one way: ")[2].partition(". `make lint`")[0]
+    assert [set(re.findall(r"`([a-z]+)`", layer)) for layer in sentence.split("→")] == layers
 
 
 def test_commands_exist() -> None:

@@ -68,10 +68,6 @@ class EventSkeleton:
         return found
 
     @cached_property
-    def initial_values(self) -> tuple[Value, ...]:
-        return tuple(event.value for event in self.events[: len(self.locations)])
-
-    @cached_property
     def reads(self) -> list[int]:
         return [number for number, event in enumerate(self.events) if event.kind is EventKind.READ]
 

@@ -120,7 +120,7 @@ def test_rates_on_kepler_are_like_the_published_ones() -> None:
 
 
 def test_incantations_matter_as_published() -> None:
-    """SB on a GTX Titan: nothing without stress, most with stress, meetings and shuffled roles, less without either."""
+    """SB on a GTX Titan: nothing without stress, most with stress, meetings and shuffled threads, less otherwise."""
     off = {"synchronisation": False, "randomisation": False}
     rates = [
         weak_of("kepler", SB, cast=Incantation(memory_stress=stress, **{**off, **dict.fromkeys(on, True)}))

@@ -17,7 +17,7 @@ from gpudiy.litmus import read_test
 from gpudiy.litmus.condition import AddressOf
 
 HARNESS_DATA = DATA / "harness"
-NAMES = ("alone", "apart", "roles", "exchanged", "added", "shared", "kernels", "pointers")
+NAMES = ("alone", "apart", "each_its_own", "exchanged", "added", "shared", "kernels", "pointers")
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def built(
 EXPECTED: dict[str, set[tuple[object, ...]]] = {
     "alone": {(5, 5)},
     "apart": {(3, 4)},
-    "roles": {(10, 11, 10, 11)},
+    "each_its_own": {(10, 11, 10, 11)},
     "exchanged": {(0, 1, 2), (2, 0, 1)},
     "added": {(7, 9), (8, 9)},
     "shared": {(20, 21, 22), (21, 20, 22)},

@@ -20,7 +20,7 @@ CPU = DeviceLimits(groups=2, group_size=1, in_sequence=True)
 EXPECTED = {
     "alone": {(5, 5)},
     "apart": {(3, 4)},
-    "roles": {(10, 11, 10, 11)},
+    "each_its_own": {(10, 11, 10, 11)},
     "exchanged": {(0, 1, 2), (2, 0, 1)},
     "added": {(7, 9), (8, 9)},
 }

@@ -91,7 +91,7 @@ INCANTATIONS = st.builds(
 
 @settings(max_examples=150)
 @given(placed_tests(), LIMITS, INCANTATIONS, st.integers(0, 1 << 30))
-def test_every_instance_has_every_role_once_where_the_tree_puts_it(
+def test_every_instance_has_every_thread_once_where_the_tree_puts_it(
     probe: ctypes.CDLL, test: Test, limits: DeviceLimits, incantation: Incantation, seed: int
 ) -> None:
     shape = shape_of(test)
@@ -157,7 +157,7 @@ def check_plan(plan: LaunchPlan, shape: Shape, limits: DeviceLimits) -> None:
     assert plan.instances == plan.rounds * plan.batch * plan.instance_groups > 0
 
 
-def test_roles_change_from_round_to_round(probe: ctypes.CDLL) -> None:
+def test_threads_change_from_round_to_round(probe: ctypes.CDLL) -> None:
     test = read_test(
         "GPU_PTX SB\n{ }\nP0 | P1 ;\nst.cg.s32 [x],1 | ld.cg.s32 r0,[x] ;\n"
         "scopeTree (device (kernel (cta P0) (cta P1)))\nx: global\nexists (1:r0=1)"

@@ -34,7 +34,7 @@ except MissingTool as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
 
-def test_another_order_of_outcomes_is_another_play(tmp_path: Path) -> None:
+def test_another_order_of_outcomes_is_another_function(tmp_path: Path) -> None:
     tests = [read_test(TEXT.format(name=f"t{number}", condition=found)) for number, found in enumerate(SPELLINGS)]
     assert len(set(map(content_hash, tests))) == 1
     results = dict(build_tests(tests, "sm_90", tmp_path))

@@ -22,9 +22,9 @@ from gpudiy.pictures.picture import Arrow, Picture, from_json, to_json
 from gpudiy.pictures.svg import to_svg
 
 
-def boxes_of(root: ElementTree.Element, role: str) -> list[tuple[ElementTree.Element, Box]]:
+def boxes_of(root: ElementTree.Element, kind: str) -> list[tuple[ElementTree.Element, Box]]:
     sides = ("x", "y", "width", "height")
-    found = [element for element in root.iter(f"{SVG}rect") if element.get("class") == role]
+    found = [element for element in root.iter(f"{SVG}rect") if element.get("class") == kind]
     return [(element, Box(*(float(element.attrib[side]) for side in sides))) for element in found]
 
 
@@ -86,8 +86,8 @@ class TestSvg:
     def test_all_is_inside_the_frame(self, name: str) -> None:
         root = ElementTree.fromstring(to_svg(picture(name)))
         ((_, page),) = boxes_of(root, "page")
-        for role in ("event", "lane", "label"):
-            assert all(page.holds((b.left, b.top)) and page.holds((b.right, b.bottom)) for _, b in boxes_of(root, role))
+        for kind in ("event", "lane", "label"):
+            assert all(page.holds((b.left, b.top)) and page.holds((b.right, b.bottom)) for _, b in boxes_of(root, kind))
         for line in root.iter(f"{SVG}path"):
             assert all(page.holds(point) for point in numbers(line.attrib["d"]))
 
