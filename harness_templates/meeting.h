@@ -32,7 +32,7 @@ FUNCTION void meet(GLOBAL const Launch *launch, GLOBAL u32 *meeting, u32 round)
 typedef struct {
     u32 overlaps;  // runs of instances in which all threads ran at the same time
     u32 complete;  // meetings that came about
-    u32 given_up;  // meetings that somebody gave up
+    u32 given_up;  // meetings that a thread gave up
 } MeetingCounts;
 
 // The first thread that is done knows whether all ran at the same time, the last one whether anybody gave up.

@@ -75,7 +75,7 @@ def run(arguments: Namespace) -> int:
             if found >= arguments.most:
                 break
     if passed_over:
-        say(f"{format_count(passed_over, 'test')} passed over: undecided by one of the models")
+        say(f"{format_count(passed_over, 'test')} skipped: undecided by one of the models")
     if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
         print(f"no test of these families with at most {arguments.edges} edges distinguishes {names}")

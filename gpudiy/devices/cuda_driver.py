@@ -60,7 +60,7 @@ def driver_errors(driver: ModuleType) -> Iterator[None]:
     try:
         yield
     except driver.MemoryError as error:
-        raise DeviceError(f"the device has not enough memory: {error}", Ending.OUT_OF_MEMORY) from None
+        raise DeviceError(f"the device does not have enough memory: {error}", Ending.OUT_OF_MEMORY) from None
     except driver.Error as error:
         raise DeviceError(str(error), ending_of(str(error))) from None
 

@@ -1,6 +1,6 @@
 """Tuning: a seeded random search over incantations, with successive halving.
 
-Every rung runs the candidates that are left on all tests, with twice the iterations of the rung before, and keeps the
+Every stage runs the candidates that are left on all tests, with twice the iterations of the stage before, and keeps the
 better half: the best over all tests, and the best for each test. The winners are measured once more with another
 seed, since the best of many was partly lucky.
 """
@@ -79,19 +79,19 @@ class Tuning:
         self.tests = tests
         self.settings = settings
         self.per_second = per_second
-        self.best_so_far: IncantationBook | None = None  # of the last rung, not measured again
+        self.best_so_far: IncantationBook | None = None  # of the last stage, not measured again
 
     def search(self, candidates: int, say: Callable[[str], None]) -> Tuned:
-        """Find the best settings; `say` gets a message for each rung."""
+        """Find the best settings; `say` gets a message for each stage."""
         left = list(_draw_candidates(candidates, self.settings.seed))
-        rungs = max(1, math.ceil(math.log2(len(left))))
+        stages = max(1, math.ceil(math.log2(len(left))))
         scores: dict[str, Scores] = {}
-        for rung in range(rungs):
-            iterations = max(1, self.settings.iterations >> (rungs - rung))
+        for stage in range(stages):
+            iterations = max(1, self.settings.iterations >> (stages - stage))
             scores = {candidate.name: self.measure(candidate, iterations) for candidate in left}
             seen = sum(any(scores[one.name][test.name].sightings for one in left) for test in self.tests)
             say(
-                f"rung {rung + 1} of {rungs}: {len(left)} settings, {iterations:,} iterations of each test; "
+                f"stage {stage + 1} of {stages}: {len(left)} settings, {iterations:,} iterations of each test; "
                 f"{seen} of {len(self.tests)} tests show their outcome"
             )
             left = self._better_half(left, scores)

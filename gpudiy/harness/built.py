@@ -102,7 +102,9 @@ def find_built_folder(paths: Sequence[object]) -> Path | None:
     """The folder of `gpudiy build` that the paths name, if they name one; it is run alone."""
     folders = [str(path) for path in paths if isinstance(path, (str, Path)) and is_built_folder(str(path))]
     if folders and len(paths) > 1:
-        raise InputError("what `gpudiy build` left is run alone", path=folders[0], hint="name no other path beside it")
+        raise InputError(
+            "a directory of `gpudiy build` must be the only path", path=folders[0], hint="remove the other paths"
+        )
     return Path(folders[0]) if folders else None
 
 

@@ -112,7 +112,7 @@ BUFFERS = (
 
 COUNTERS = (
     Buffer("meetings", "u32", "meetings that came about"),
-    Buffer("timeouts", "u32", "meetings that somebody gave up"),
+    Buffer("timeouts", "u32", "meetings that a thread gave up"),
     Buffer("overlaps", "u32", "runs of `batch` instances in which all threads were seen running at the same time"),
     Buffer("stress_low", "u32", "accesses made by stress, lower half"),
     Buffer("stress_high", "u32", "upper half"),

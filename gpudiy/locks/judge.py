@@ -58,7 +58,7 @@ def _describe_assumptions(lock: Lock, model: Model) -> list[str]:
     if CACHED_IN_L2 in model.inputs:
         found.append("plain accesses of global memory count as .cg: no L1 cache holds this memory")
     if _ignores_shared_memory(model) and Space.GLOBAL in lock.spaces:
-        found.append("settings with shared memory are left out: the model does not speak of it")
+        found.append("settings with shared memory are left out: the model does not cover it")
     return found
 
 

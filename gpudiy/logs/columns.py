@@ -58,7 +58,7 @@ SCHEMA = (
     Column("options", "category", "incantation and compiler options, a JSON object"),
     Column("device_info", "category", "what else the device said of itself, a JSON object"),
     Column("meetings", "optional", "meetings of all threads of an instance that came about"),
-    Column("timeouts", "optional", "meetings given up by somebody"),
+    Column("timeouts", "optional", "meetings that a thread gave up"),
     Column(
         "overlaps", "optional", "runs of `meet_every` instances whose threads were all seen running at the same time"
     ),

@@ -60,7 +60,7 @@ def open_log(source: LogSource, without: tuple[str, ...] = ()) -> Log:
         paths = [entry for entry in entries if not isinstance(entry, Record)]
         log = load_log(paths, without) if paths else Log(Columns.of(records))
     if not len(log.columns):
-        raise LogError("there is no whole record in these logs")
+        raise LogError("these logs contain no complete record")
     _warn(log)
     return log
 

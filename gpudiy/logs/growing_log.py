@@ -144,7 +144,7 @@ def _reserve(file: TextIO, name: str) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise InputError("another gpudiy writes this log", path=name, hint="wait for it, or name another") from None
+        raise InputError("another gpudiy is writing this log", path=name, hint="wait for it, or name another") from None
 
 
 def _spool(path: Path) -> Path:

@@ -125,7 +125,7 @@ def _outcome(entry: Any) -> OutcomeCount:
 def _count(name: str, value: Any) -> int:
     number: int = _expect_type(name, value, int)
     if number < 0:
-        raise ValueError(f"{name} is {number}, and nothing is counted below 0")
+        raise ValueError(f"{name} is {number}: a count is never below 0")
     if number > MOST:
         raise ValueError(f"{name} is {number}, more than any run can count")
     return number

@@ -69,7 +69,7 @@ def read_parquet(path: str, without: tuple[str, ...] = ()) -> Columns:
         else:
             lists[column.name] = [path if column.name == "file" else EMPTY[column.name]] * count
     if any(min(lists[name], default=0) < 0 for name in ("iterations", "positive", "negative")):
-        raise LogError("a count below 0: nothing is counted below 0", path=path)
+        raise LogError("a count is below 0", path=path)
     return Columns(lists)
 
 

@@ -47,7 +47,7 @@ class Liveness:
     """Signs that the harness was alive: threads met and overlapped, the stress really ran."""
 
     meetings: int = 0  # meetings of all threads of an instance that came about
-    timeouts: int = 0  # meetings given up by somebody
+    timeouts: int = 0  # meetings that a thread gave up
     overlaps: int = 0  # runs of `meet_every` instances in which all threads were seen running at the same time
     stress_accesses: int = 0  # accesses made by stressing threads
     discarded: int = 0  # instances that were thrown away because a loop of theirs did not end; they count nowhere

@@ -37,7 +37,7 @@ def summarise(paths: Paths, problems: list[LogProblem] | None = None) -> list[Ch
     wrong: list[LogProblem] = [] if problems is None else problems
     parts = [part for _, part in read_each(paths, wrong, lambda path: _read_needed(path, wrong)) if part is not None]
     if not parts:
-        raise LogError("there is no whole record in these logs")
+        raise LogError("these logs contain no complete record")
     frame = pandas.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
     universal = frame["condition"].astype("category")
     broken = universal.map({name: str(name).startswith("forall") for name in universal.cat.categories}).astype(bool)

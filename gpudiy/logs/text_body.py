@@ -159,7 +159,7 @@ class _Lines:
         while (line := self._line()) is not None:
             if counted := COUNTED.fullmatch(line):
                 if counted[1].startswith("-"):
-                    raise Damage(f"a count of {counted[1]}: nothing is counted below 0", self.at)
+                    raise Damage(f"a count of {counted[1]}: a count is never below 0", self.at)
                 found.outcomes.append(OutcomeCount(counted[3].strip(), int(counted[1]), counted[2] == "*"))
             elif VALIDATION.fullmatch(line) or line.startswith(("Witnesses", "Observation", "Condition")):
                 break
@@ -233,7 +233,7 @@ class _Lines:
         if counts is None:
             raise Damage("the counts of its outcomes are missing: the record is cut here", self.at)
         if min(counts) < 0:
-            raise Damage(f"a count of {min(counts)}: nothing is counted below 0", start)
+            raise Damage(f"a count of {min(counts)}: a count is never below 0", start)
         if found.observation and found.observation != counts:
             raise Damage("the Observation line and the Witnesses do not agree", start)
         positive, negative = counts

@@ -258,7 +258,7 @@ class _Compiler:
     def need_growth(self, operand: Operand, offset: int) -> None:
         """A recursive definition must grow with itself, or it would have no least fixed point."""
         if operand.slot in self.looping:
-            raise self.file.source.error("a recursive definition takes away what it defines", offset)
+            raise self.file.source.error("a recursive definition subtracts what it defines", offset)
 
     def emit(self, kind: str, operands: tuple[Operand, ...], is_set: bool) -> Operand:
         slots = tuple(operand.slot for operand in operands)

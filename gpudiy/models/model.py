@@ -139,7 +139,7 @@ class Model:
     @property
     def about(self) -> str:
         """What the model is and which chips it speaks for, in a few words."""
-        return f"{self.title}; speaks for {self.chips}" if self.title else ""
+        return f"{self.title}; describes {self.chips}" if self.title else ""
 
     @property
     def checks(self) -> list[CompiledCheck]:

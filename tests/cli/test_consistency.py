@@ -206,7 +206,7 @@ def test_one_run_at_a_time_writes_a_log(tmp_path: Path, capsys: pytest.CaptureFi
     with log.open("a") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
         assert main(words) == 2
-    assert "another gpudiy writes this log" in capsys.readouterr().err and log.read_text() == "precious\n"
+    assert "another gpudiy is writing this log" in capsys.readouterr().err and log.read_text() == "precious\n"
     assert main([*words, "--device", "cuda:x"]) == 2  # nothing was run: what stood there stays
     assert log.read_text() == "precious\n"
     assert main(words) == 0

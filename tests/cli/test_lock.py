@@ -76,7 +76,7 @@ def test_many_locks_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
     ]  # fmt: skip
     assert notes.splitlines() == [
         "note: by ptx-asplos15, plain accesses of global memory count as .cg: no L1 cache holds this memory",
-        "note: by ptx-asplos15, settings with shared memory are left out: the model does not speak of it",
+        "note: by ptx-asplos15, settings with shared memory are left out: the model does not cover it",
     ]
 
 

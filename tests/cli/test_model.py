@@ -199,7 +199,7 @@ def test_limits_of_explanations_repairs_and_differences(tmp_path: Path, capsys: 
     assert main(["model", "minimal", MP, "-m", "ptx-6.0", *limit]) == 3
     assert "no answer after 1e-06 s" in capsys.readouterr().err
     assert main(["model", "diff", "sc", "tso", "--families", "coherence", "--edges", "3", "-q", *limit]) == 3
-    assert "passed over: undecided by one of the models" in capsys.readouterr().err
+    assert "skipped: undecided by one of the models" in capsys.readouterr().err
 
 
 def test_witness_of_both_verdicts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -230,7 +230,7 @@ def test_tune_finds_better_settings_and_writes_them(folder: Path, capsys: pytest
     arguments = ["tune", "fake", *write("tunable", "strong"), "-s", "20000", "--candidates", "16", "--seed", "5"]
     assert main([*arguments, "-o", "best.toml", "--baseline"]) == 0
     printed = capsys.readouterr()
-    assert "rung 1 of 4: 16 settings" in printed.err
+    assert "stage 1 of 4: 16 settings" in printed.err
     row = next(line.split() for line in printed.out.splitlines() if line.startswith("tunable"))
     default, portable, own = (float(number.replace(",", "")) for number in row[1:4])
     assert own > 1.5 * default and portable > 1.5 * default
@@ -251,7 +251,7 @@ def test_an_interrupted_tune_keeps_its_best_settings(
     def interrupted(self: Tuning, *arguments: Any, **options: Any) -> Any:
         nonlocal measured
         measured += 1
-        if measured == 16 + 3:  # in the second rung
+        if measured == 16 + 3:  # in the second stage
             raise KeyboardInterrupt
         return measure(self, *arguments, **options)
 
@@ -262,7 +262,7 @@ def test_an_interrupted_tune_keeps_its_best_settings(
     assert "interrupted, not measured again" in Path("best.toml").read_text()
     assert read_incantation("best.toml").of("tunable").stress_lines < 4
     measured = 16
-    assert main([*arguments, "-o", "none.toml"]) == 130  # in the first rung there is nothing to keep
+    assert main([*arguments, "-o", "none.toml"]) == 130  # in the first stage there is nothing to keep
     assert not Path("none.toml").exists()
 
 

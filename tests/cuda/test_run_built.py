@@ -125,4 +125,4 @@ def test_a_built_folder_is_run_alone(machine: Make, tmp_path: Path) -> None:
     (tmp_path / "sb.litmus").write_text(print_test(sb_test()))
     found = here.run("-m", "gpudiy", "run", str(folder), str(tmp_path / "sb.litmus"), "-d", "cuda:0")
     assert found.returncode == 2
-    assert "what `gpudiy build` left is run alone" in found.stderr
+    assert "a directory of `gpudiy build` must be the only path" in found.stderr

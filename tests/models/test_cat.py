@@ -304,8 +304,8 @@ ERRORS = [
     ("with rf from partial_orders\nacyclic po", "1:1: error: only co is chosen from partial_orders"),
     ("with sc from orientations(rf)\nacyclic sc", "1:1: error: the pairs to orient must depend on the events alone"),
     ("let rec f(a) = f(a)\nacyclic po", "1:9: error: a recursive function"),
-    ("let rec a = rf \\ a\nacyclic a", "1:16: error: a recursive definition takes away what it defines"),
-    ("let rec a = rf | ~a\nacyclic a", "1:18: error: a recursive definition takes away what it defines"),
+    ("let rec a = rf \\ a\nacyclic a", "1:16: error: a recursive definition subtracts what it defines"),
+    ("let rec a = rf | ~a\nacyclic a", "1:18: error: a recursive definition subtracts what it defines"),
     ("cyclic po", "1:1: error: expected let, acyclic, irreflexive, empty, flag, include, with or show, found 'cyclic'"),
 ]
 

@@ -1,4 +1,4 @@
-// Counter-based spinlock of He and Yu as mended in figure 2.14b: read by an atomic, fences at both ends.
+// Counter-based spinlock of He and Yu as repaired in figure 2.14b: read by an atomic, fences at both ends.
 // Source: B. He, J. X. Yu, "High-throughput transaction executions on graphics processors", PVLDB 4(5), 2011;
 //         J. Alglave et al., "GPU concurrency: weak behaviours and programming assumptions", ASPLOS 2015.
 __device__ int flag, marked;

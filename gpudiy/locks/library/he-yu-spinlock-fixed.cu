@@ -1,4 +1,4 @@
-// Spinlock of He and Yu as mended in figure 2.12b: fences at both ends, released by an atomic.
+// Spinlock of He and Yu as repaired in figure 2.12b: fences at both ends, released by an atomic.
 // Source: B. He, J. X. Yu, "High-throughput transaction executions on graphics processors", PVLDB 4(5), 2011;
 //         J. Alglave et al., "GPU concurrency: weak behaviours and programming assumptions", ASPLOS 2015.
 __device__ void transaction(int *lockAddr)

@@ -1,4 +1,4 @@
-// Test-and-test-and-set lock: looks before it leaps, with acquire and release of one CTA.
+// Test-and-test-and-set lock: reads the lock before it tries to take it, with acquire and release of one CTA.
 // Source: L. Rudolph, Z. Segall, "Dynamic decentralized cache schemes for MIMD parallel processors", ISCA 1984; in CUDA C.
 // Wrong: threads of different CTAs are out of its scope; mended: test-and-test-and-set.
 __device__ void lock(int *mutex)

@@ -1,4 +1,4 @@
-// Test-and-test-and-set lock: looks before it leaps, with relaxed atomics.
+// Test-and-test-and-set lock: reads the lock before it tries to take it, with relaxed atomics.
 // Source: L. Rudolph, Z. Segall, "Dynamic decentralized cache schemes for MIMD parallel processors", ISCA 1984; in CUDA C.
 // Wrong: relaxed atomics order nothing but themselves; mended: test-and-test-and-set.
 __device__ void lock(int *mutex)

@@ -1,4 +1,4 @@
-// Test-and-test-and-set lock: looks before it leaps, with acquire and release of the whole GPU.
+// Test-and-test-and-set lock: reads the lock before it tries to take it, with acquire and release of the whole GPU.
 // Source: L. Rudolph, Z. Segall, "Dynamic decentralized cache schemes for MIMD parallel processors", ISCA 1984; in CUDA C.
 __device__ void lock(int *mutex)
 {

@@ -55,7 +55,7 @@ def format_of(path: str | None) -> TableFormat:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         raise InputError(
-            f"{path}: no table is printed as {suffix or 'a file without suffix'}",
+            f"{path}: a table cannot be printed as {suffix or 'a file without suffix'}",
             hint=f"suffixes: {' '.join(SUFFIXES)}; or say --format",
         )
     return SUFFIXES[suffix]

@@ -116,10 +116,11 @@ function fillHead() {
     `${counted(report.testCount, "test")} on ${counted(report.chipCount, "chip")}${simulated ? `, ${simulated === report.chipCount ? "all" : grouped(simulated)} simulated` : ""}`,
     `weak outcomes of ${grouped(seen)} observed`, counted(report.records, "record"), `${grouped(total)} iterations`,
   ].join(" · ");
+  const entry = (kind, ...words) => make("span", { class: "entry" }, make("span", { class: `swatch ${kind}` }), ...words);
   byId("legend").replaceChildren(
-    make("span", { class: "swatch zero" }), make("span", {}, "not observed"),
-    ...[[2, "1"], [4, "10"], [6, "100"], [8, "1,000"], [10, "10,000"], [12, "all"]].flatMap(([step, word]) => [make("span", { class: `swatch h${step}` }), make("span", {}, word)]),
-    make("span", { class: "quiet" }, "per 100k"), make("span", { class: "swatch hatch" }), make("span", {}, "no evidence"));
+    entry("zero", "not observed"),
+    ...[[2, "1"], [4, "10"], [6, "100"], [8, "1,000"], [10, "10,000"]].map(([step, word]) => entry(`h${step}`, word)),
+    entry("h12", "all", make("span", { class: "quiet" }, " per 100k")), entry("hatch", "no evidence"));
   byId("footer").textContent = `Made by gpudiy ${report.version} on ${report.made}.`;
 }
 
