@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from optcheck.condition_code import add_with_code, scale_high_with_code, scale_with_code, uses_code
+from optcheck.half_product import add_and_shift
 from optcheck.operands import Registers, has_only, read_operand, write_result
 from optcheck.sass import TRUE, NumberOperand, PredicateOperand, SassInstruction
 from optcheck.term import ONE, ZERO, Term, add, operate, unknown
@@ -9,6 +11,10 @@ from optcheck.term import ONE, ZERO, Term, add, operate, unknown
 
 def add_operands(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """A sum of up to three summands, with carries into it and out of it."""
+    if uses_code(instruction):
+        return add_with_code(instruction, registers)
+    if "RS" in instruction.modifiers or "LS" in instruction.modifiers:
+        return add_and_shift(instruction, registers)
     if not has_only(instruction, "X", "64", "CC"):
         return None
     sources = [one for one in instruction.sources if not isinstance(one, PredicateOperand)]
@@ -86,8 +92,11 @@ def _multiply_wide(
 
 
 def scale_and_add(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
-    """LEA: a shifted to the left, plus b; with HI the upper word of that."""
+    """LEA and ISCADD: a shifted to the left, plus b; with HI the upper word of that."""
     modifiers, sources = instruction.modifiers, instruction.sources
+    if uses_code(instruction):
+        scale = scale_high_with_code if "HI" in modifiers else scale_with_code
+        return scale(instruction, registers)
     if not has_only(instruction, "HI", "X"):
         return None
     numbers = [place for place, one in enumerate(sources) if place >= 2 and isinstance(one, NumberOperand)]

@@ -69,6 +69,11 @@ def read_architecture(data: bytes) -> str:
     return f"sm_{number}"
 
 
+def read_sections(data: bytes) -> dict[str, bytes]:
+    """The contents of the sections of a cubin, by name."""
+    return {one.name: data[one.offset : one.offset + one.size] for one in _sections(data) if one.type != NOBITS}
+
+
 def _sections(data: bytes) -> list[_Section]:
     header = HEADER.unpack_from(data)
     start, size, count, names = header[6], header[11], header[12], header[13]

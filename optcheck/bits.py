@@ -7,6 +7,9 @@ from optcheck.sass import TRUE, UNIFORM_ZERO, NumberOperand, PredicateOperand, R
 from optcheck.sass import ZERO as ZERO_REGISTER
 from optcheck.term import ZERO, Term, disjunction, negate, number, operate
 
+# The tables of LOP, as those of LOP3 with a third word that does not matter.
+TABLES = {"AND": 0xC0, "OR": 0xFC, "XOR": 0x3C, "PASS_B": 0xCC}
+
 
 def combine_bits(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """LOP3: any function of three words, bit by bit."""
@@ -25,6 +28,28 @@ def combine_bits(instruction: SassInstruction, registers: Registers) -> dict[str
     return written
 
 
+def combine_two(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """LOP of sm_50 to sm_62 and older chips: a function of two words, and whether the result is 0."""
+    modifiers, sources = instruction.modifiers, instruction.sources
+    named = [modifier for modifier in modifiers if modifier in TABLES]
+    tests = [modifier for modifier in modifiers if modifier in ("Z", "NZ")]
+    if len(named) != 1 or len(named) + len(tests) != len(modifiers) or len(sources) != 2 or instruction.sets_code:
+        return None
+    a, b = (read_operand(one, registers) for one in sources)
+    value = operate("lop3", a, b, ZERO, TABLES[named[0]])
+    first = instruction.operands[0]
+    if not isinstance(first, PredicateOperand):
+        return None if tests else write_result(instruction, value)
+    if len(tests) != 1:
+        return None
+    zero = operate("equal", value, ZERO)
+    written = {} if first.name in TRUE else {first.name: zero if tests == ["Z"] else negate(zero)}
+    second = instruction.operands[1]
+    if isinstance(second, RegisterOperand) and second.name not in (ZERO_REGISTER, UNIFORM_ZERO):
+        written[second.name] = value
+    return written
+
+
 def choose(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """SEL: one of two words."""
     if instruction.modifiers or len(instruction.sources) != 3:
@@ -35,6 +60,8 @@ def choose(instruction: SassInstruction, registers: Registers) -> dict[str, Term
 
 def shift_pair(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """SHF: a shift of two words."""
+    if "L" in instruction.modifiers and not {"U32", "S32", "HI"} & {*instruction.modifiers}:
+        return None  # sm_50 to sm_62 give the upper word, later chips the lower one
     modifiers = instruction.modifiers
     if not has_only(instruction, "L", "R", "HI", "U64", "S64") or len(instruction.sources) != 3:
         return None

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from optcheck.condition_code import compare_with_code
 from optcheck.operands import Registers, has_only, read_operand
-from optcheck.sass import TRUE, NumberOperand, PredicateOperand, SassInstruction
+from optcheck.sass import CARRY, TRUE, NumberOperand, PredicateOperand, SassInstruction
 from optcheck.term import Term, apply_table, conjunction, disjunction, negate, operate
 
 COMPARISONS = frozenset({"EQ", "NE", "LT", "LE", "GT", "GE"})
+OTHERS = ("OR", "XOR", "EX", "U64", "S64", "X")
 
 
 def compare(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """A comparison of one or two words, combined with a predicate."""
     modifiers, sources = instruction.modifiers, instruction.sources
     words = [modifier for modifier in modifiers if modifier in COMPARISONS]
-    if len(words) != 1 or not has_only(instruction, *COMPARISONS, "OR", "XOR", "EX", "U64", "S64") or len(sources) < 3:
+    if (
+        len(words) != 1
+        or not has_only(instruction, *COMPARISONS, "OR", "XOR", "EX", "U64", "S64", "X")
+        or len(sources) < 3
+    ):
         return None
     signed = int("U32" not in modifiers and "U64" not in modifiers)
     low = [read_operand(one, registers) for one in sources[:2]]
     if "U64" in modifiers or "S64" in modifiers:
         high = [read_operand(one, registers, 1) for one in sources[:2]]
         holds = _compare_wide(words[0], high, _compare_words(words[0], low, 0), signed)
+    elif "X" in modifiers:
+        if "EX" in modifiers or registers.get(CARRY) is None:
+            return None
+        holds = compare_with_code(words[0], low, signed, registers)
     elif "EX" in modifiers:
         if len(sources) < 4:
             return None

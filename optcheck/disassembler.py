@@ -14,6 +14,7 @@ from pathlib import Path
 
 from gpudiy.errors import MissingTool, ToolFailure
 from optcheck.binary import is_cubin, read_architecture
+from optcheck.constant_bank import write_constants
 
 WHEEL_FOLDERS = (
     "nvidia/cu13/bin",
@@ -62,8 +63,9 @@ def _major_version(tool: Path) -> int:
 
 def disassemble(cubin: Path) -> str:
     """The listing of one cubin, by nvdisasm: with labels, and with the targets of jumps through tables."""
-    tool = find_tool("nvdisasm", read_architecture(cubin.read_bytes()))
-    return _run([str(tool), "-c", str(cubin)], f"nvdisasm cannot read {cubin.name}")
+    content = cubin.read_bytes()
+    tool = find_tool("nvdisasm", read_architecture(content))
+    return write_constants(_run([str(tool), "-c", str(cubin)], f"nvdisasm cannot read {cubin.name}"), content)
 
 
 def cubins_of(path: Path) -> Iterator[Path]:

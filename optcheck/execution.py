@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from optcheck.computation import Computation, computation_of, only_computes
-from optcheck.graph import STACK_TARGETS, Graph
+from optcheck.condition_code import generic_address
+from optcheck.graph import Graph
+from optcheck.join_targets import PUSHES, Stack, pop, pushed_for
 from optcheck.opcodes import COMPUTING
 from optcheck.operands import read_operand, read_register
 from optcheck.path_steps import (
@@ -44,7 +46,6 @@ STACK = "R1"
 VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
 SILENT = frozenset({"NOP", "YIELD", "BMOV", "DEPBAR", "LDGDEPBAR"})  # change no register and no memory
 ENDS = frozenset({"EXIT", "RET"})
-PUSHES = frozenset(STACK_TARGETS.values())
 NOT_KNOWN = Computation(())  # whether instructions only compute
 
 
@@ -76,8 +77,8 @@ class _State:
     registers: dict[str, Term]
     watcher: Watcher
     decided: dict[Term, bool]
-    heads: dict[int, dict[str, int]] = field(default_factory=dict)  # of the loops entered: where threads will meet
-    stack: tuple[tuple[str, int], ...] = ()
+    heads: dict[int, tuple[dict[str, int], Stack]] = field(default_factory=dict)  # of the loops: where threads meet
+    stack: Stack = ()
     barriers: dict[str, int] = field(default_factory=dict)
     resumed: bool = False  # the loop that begins here was entered already
     moved: bool = False  # the path is no longer where it began
@@ -121,7 +122,7 @@ class SassExecution:
             head = starts.get(index)
             if head is not None and not state.resumed:
                 if head in state.heads:
-                    if state.heads[head] != state.barriers:
+                    if state.heads[head] != (state.barriers, state.stack):
                         raise NotUnderstood("threads meet elsewhere in the next round of a loop", index)
                     return PathEnd(index, self.instructions[index], head, state.registers)
                 self._enter_loop(state, head)
@@ -141,6 +142,8 @@ class SassExecution:
                 state.index += 1
                 continue
             if instruction.opcode in ENDS:
+                if state.stack:
+                    raise NotUnderstood("threads were split and do not join", index)
                 return PathEnd(index, instruction, None, state.registers)
             self._step(state, instruction)
 
@@ -193,7 +196,7 @@ class SassExecution:
         known = state.watcher.enter(SassLoop(head, before))
         for name in names:
             state.registers[name] = known.get(name) or symbol("loop", head, name)
-        state.heads = {**state.heads, head: state.barriers}
+        state.heads = {**state.heads, head: (state.barriers, state.stack)}
 
     def _step(self, state: _State, instruction: SassInstruction) -> None:
         index = state.index
@@ -207,8 +210,8 @@ class SassExecution:
             self._branch_by_table(state, index)
         elif opcode in PUSHES:
             state.stack += ((opcode, self._target(index)),)
-        elif opcode in STACK_TARGETS or instruction.joins:
-            self._pop(state, STACK_TARGETS.get(opcode, "SSY"), index)
+        elif (kind := pushed_for(instruction)) is not None:
+            self._pop(state, kind, index)
         elif instruction.is_fence:
             state.watcher.step(SassFence(index, instruction))
         elif opcode in ("BSSY", "BSYNC"):
@@ -260,13 +263,11 @@ class SassExecution:
         state.index = self.graph.starts[following[0]]
 
     def _pop(self, state: _State, pushed: str, index: int) -> None:
-        stack = list(state.stack)
-        while stack:
-            kind, target = stack.pop()
-            if kind == pushed:
-                state.stack, state.index = tuple(stack), target
-                return
-        raise NotUnderstood("threads join where none were split", index)
+        """The threads go on where the last instruction of this kind says."""
+        popped = pop(state.stack, pushed)
+        if popped is None:
+            raise NotUnderstood("threads join where none were split", index)
+        state.index, state.stack = popped
 
     # Memory.
 
@@ -278,6 +279,9 @@ class SassExecution:
             self._access_stack(state, instruction, address, index)
             return
         place = _address(address, instruction, state, index)
+        for one in instruction.sources:
+            if isinstance(one, PredicateOperand) and read_operand(one, state.registers) is not generic_address(*place):
+                raise NotUnderstood("the space of a generic address is not understood", index)
         words = range(instruction.words)
         data = tuple([tuple([read_operand(one, state.registers, word) for word in words]) for one in instruction.data])
         offset = address.offset - (1 << 32) if address.offset >> 31 else address.offset

@@ -143,9 +143,10 @@ def read_words(name: tuple[object, ...]) -> Words:
 class FrameValues:
     """Where the function of a test finds and puts things, on the samples."""
 
-    def __init__(self, frame: Frame, window: int | None) -> None:
+    def __init__(self, frame: Frame, window: int | None, mask: int) -> None:
         self.frame = frame
         self.window = window
+        self.mask = mask
         self.offsets: Mapping[str, int] = dict(frame.offsets)
         self.samples = frame_samples(frame.offsets)
         self.places = {name: self._place_global(number) for number, name in enumerate(frame.variables)}
@@ -189,7 +190,7 @@ class FrameValues:
         count, none = len(self.frame.shared), [0] * SAMPLES
         starts = none if self.window is None else self.samples.symbol_words(("constant", 0, self.window))
         return [
-            (base - start + (slot * count + number) * stride * 8) & WORD
+            ((base & self.mask) - start + (slot * count + number) * stride * 8) & WORD
             for base, start, slot, stride in zip(
                 register_words(SHARED), starts, self.samples.slot, self.field("shared_stride"), strict=True
             )
@@ -197,9 +198,12 @@ class FrameValues:
 
 
 @lru_cache(1 << 10)
-def frame_values(frame: Frame, window: int | None) -> FrameValues:
-    """The values of a frame; many tests share them. `window`: where constant memory has the start of shared memory."""
-    return FrameValues(frame, window)
+def frame_values(frame: Frame, window: int | None, mask: int) -> FrameValues:
+    """The values of a frame; many tests share them.
+
+    `window`: where constant memory has the start of shared memory; `mask`: the bits of its address that count.
+    """
+    return FrameValues(frame, window, mask)
 
 
 @lru_cache(4)

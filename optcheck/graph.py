@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from optcheck.join_targets import find_join_targets, pushed_for
 from optcheck.listing import SassFunction
-
-STACK_TARGETS = {"SYNC": "SSY", "BRK": "PBK", "CONT": "PCNT"}
 
 
 class Graph:
@@ -135,16 +134,13 @@ class Graph:
         return list(dict.fromkeys(following))
 
     def _find_targets(self, index: int) -> list[int]:
-        instruction = self.function.instructions[index]
-        pusher = STACK_TARGETS.get(instruction.opcode)
-        if instruction.joins:
-            pusher = "SSY"
-        if pusher is None:
+        if pushed_for(self.function.instructions[index]) is None:
             return self.function.targets_of(index) or []
-        for earlier in range(index, -1, -1):  # the last target pushed is popped first
-            if self.function.instructions[earlier].opcode == pusher:
-                return self.function.targets_of(earlier) or []
-        return []
+        return self._join_targets.get(index, [])
+
+    @cached_property
+    def _join_targets(self) -> dict[int, list[int]]:
+        return find_join_targets(self.function)
 
     def _join_tables(self) -> None:
         """The targets of a jump through a table that the listing does not show.

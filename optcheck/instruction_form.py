@@ -44,7 +44,7 @@ def _modifiers(expected: ExpectedAccess, found: SassInstruction, mapping: SassMa
             needed += strength.split(".") if strength else []
         if not strength and mapping.generation is Generation.VOLTA:
             needed.append("SYS")
-    elif found.touch is Touch.LOAD and mapping.generation in (Generation.VOLTA, Generation.MAXWELL):
+    elif found.touch is Touch.LOAD and (mapping.generation is Generation.VOLTA or mapping.has_condition_code):
         optional += ["U", "32"]
     if expected.access.cache in EVICTION and mapping.modern and not shared:
         needed.append(EVICTION[expected.access.cache])

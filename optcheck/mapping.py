@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from gpudiy.litmus.access import Access, CacheOperator, Order, Scope, Space
 from gpudiy.litmus.instruction import AtomicOperation, Barrier, Fence, FenceKind, ProxyFence
-from optcheck.sass import NumberOperand, SassInstruction, Touch
+from optcheck.sass import WORD, NumberOperand, SassInstruction, Touch
 from optcheck.specification import AccessKind, ExpectedAccess
 
 STRENGTHS = ("CTA", "SM", "GPU", "SYS", "VC")
@@ -20,6 +20,7 @@ class Generation(StrEnum):
 
     KEPLER = "sm_35"
     MAXWELL = "sm_50"
+    PASCAL = "sm_60"
     VOLTA = "sm_70"
     AMPERE = "sm_80"
     HOPPER = "sm_90"
@@ -34,12 +35,24 @@ class SassMapping:
     @property
     def modern(self) -> bool:
         """Whether accesses have strengths and fences have kinds."""
-        return self.generation not in (Generation.KEPLER, Generation.MAXWELL)
+        return self.generation is not Generation.KEPLER and not self.has_condition_code
+
+    @property
+    def has_condition_code(self) -> bool:
+        """sm_50 to sm_62: carries are in the condition code, generic accesses have a predicate, jumps 32 bits."""
+        return self.generation in (Generation.MAXWELL, Generation.PASCAL)
 
     @property
     def shared_window(self) -> int | None:
         """Where bank 0 of constant memory has the start of shared memory; None if addresses do not contain it."""
+        if self.generation is Generation.PASCAL:
+            return 0
         return 0x18 if self.generation in (Generation.VOLTA, Generation.AMPERE) else None
+
+    @property
+    def shared_mask(self) -> int:
+        """The bits of a generic address of shared memory that are its address there."""
+        return 0xFFFFFF if self.generation is Generation.MAXWELL else WORD
 
     def strength(self, access: Access) -> str:
         """The strength of a global access in SASS: `STRONG.GPU`, `MMIO.SYS`, `CG`, or nothing."""
@@ -107,6 +120,7 @@ def mapping_for(architecture: str) -> SassMapping:
         (90, Generation.HOPPER),
         (80, Generation.AMPERE),
         (70, Generation.VOLTA),
+        (60, Generation.PASCAL),
         (50, Generation.MAXWELL),
     ):
         if number >= least:

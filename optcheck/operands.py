@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from optcheck.sass import (
     TRUE,
@@ -46,16 +47,33 @@ def read_operand(operand: Operand, registers: Registers, word: int = 0) -> Term:
         case ConstantOperand():
             place = add(read_register(operand.register, registers), number(operand.offset + 4 * word))
             bank = read_register(operand.bank, registers) if isinstance(operand.bank, str) else operand.bank
-            if place.is_number and isinstance(bank, int):
-                return _apply_sign(symbol("constant", bank, place.number), operand)
-            return _apply_sign(unknown("constant", bank, place), operand)
+            known = place.is_number and isinstance(bank, int)
+            value = symbol("constant", bank, place.number) if known else unknown("constant", bank, place)
+            return _apply_sign(unknown(operand.part, value) if operand.part else value, operand)
         case _:
             return symbol("operand", str(operand))
 
 
+def read_plain(operand: Operand, registers: Registers) -> Term:
+    """The value of an operand without its sign and part."""
+    if isinstance(operand, (RegisterOperand, ConstantOperand)):
+        operand = replace(operand, negated=False, inverted=False, part="")
+    return read_operand(operand, registers)
+
+
+def invert(value: Term) -> Term:
+    """All bits of a word turned round."""
+    return operate("lop3", value, ZERO, ZERO, 0x0F)
+
+
+def is_negated(operand: Operand) -> bool:
+    """Whether the sign of an operand is turned round."""
+    return isinstance(operand, (RegisterOperand, ConstantOperand)) and operand.negated
+
+
 def _apply_sign(value: Term, operand: RegisterOperand | ConstantOperand) -> Term:
     if operand.inverted:
-        value = operate("lop3", value, ZERO, ZERO, 0x0F)
+        value = invert(value)
     return operate("multiply", value, number(-1)) if operand.negated else value
 
 

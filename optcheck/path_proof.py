@@ -13,7 +13,7 @@ from optcheck.literal import POSITIONS
 from optcheck.mapping import Generation
 from optcheck.path_steps import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
 from optcheck.reference import LoopBack, ReferenceRun
-from optcheck.sass import WORD, RegisterOperand, Touch
+from optcheck.sass import WORD, PredicateOperand, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess
 from optcheck.term import ONE, ZERO, Term, entry, operate, symbol
 from optcheck.thread_proof import ThreadProof
@@ -99,8 +99,12 @@ class PathProof(ThreadProof):
         return tuple(self.values.launch_term(offset + 4 * word) for word in range(instruction.words))
 
     def _is_plain(self, step: SassAccess) -> bool:
-        """Whether an access of global memory is weak and has no other modifiers."""
-        return step.instruction.modifiers == (*PLAIN.get(step.instruction.words, ()), *self._weak())
+        """Whether an access of global memory is weak and has no other modifiers; generic ones of old chips say so."""
+        instruction = step.instruction
+        generic = self.function.mapping.has_condition_code and instruction.opcode in ("LD", "ST")
+        if generic and not any(isinstance(one, PredicateOperand) for one in instruction.sources):
+            return False
+        return instruction.modifiers == (*PLAIN.get(instruction.words, ()), *self._weak())
 
     def _weak(self) -> tuple[str, ...]:
         """The last modifiers of weak accesses."""

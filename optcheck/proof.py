@@ -39,7 +39,7 @@ class FunctionProof:
             frame_samples.cache_clear()
             frame_values.cache_clear()
             mentions_votes.cache_clear()
-        self.values = frame_values(frame, mapping.shared_window)
+        self.values = frame_values(frame, mapping.shared_window, mapping.shared_mask)
         self.special = special_words(test.threads, graph.function.deciding_numbers)
         self.codes = [
             ExpectedThread(
@@ -123,7 +123,8 @@ class ThreadProofs:
             signs = [WORD if word >> 31 else 0 for word in numbers.values(low)]
             end = 4 * len(self.function.threads)
             inside = all((words[place] - start) & WORD <= end for place in self.possible for start in starts)
-            if len(starts) == 1 and inside and numbers.values(high) == signs:
+            narrow = self.function.mapping.has_condition_code
+            if len(starts) == 1 and inside and (narrow or numbers.values(high) == signs):
                 return
         raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
 

@@ -12,6 +12,8 @@ from optcheck.literal import PREFIXES
 ZERO, UNIFORM_ZERO = "RZ", "URZ"
 TRUE = frozenset({"PT", "UPT"})
 WORD = 0xFFFFFFFF
+# The condition code of sm_50 to sm_62 and older chips: carry, whether the result is 0, and the result.
+CARRY, IS_ZERO, RESULT = CONDITION_CODE = ("CC.C", "CC.Z", "CC.R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,7 @@ class RegisterOperand:
     inverted: bool = False
     wide: bool = False
     part: str = ""  # .H0_H0, .B1 and the like: not the whole register
+    sets_code: bool = False  # R4.CC: the instruction also writes the condition code
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class ConstantOperand:
     register: str = ZERO
     negated: bool = False
     inverted: bool = False
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +223,14 @@ class SassInstruction:
             if isinstance(operand, RegisterOperand) and operand.name not in (ZERO, UNIFORM_ZERO):
                 for word in range(self.words):
                     written[successor(operand.name, word)] = word
-        return written
+        return written | dict.fromkeys(CONDITION_CODE, 0) if self.sets_code else written
+
+    @cached_property
+    def sets_code(self) -> bool:
+        """Whether it writes the condition code, as `IADD R4.CC, R2, R3`."""
+        return any(
+            isinstance(operand, RegisterOperand) and operand.sets_code for operand in self.operands[: self.result_count]
+        )
 
     @cached_property
     def cleared(self) -> dict[str, None]:

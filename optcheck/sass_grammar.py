@@ -86,12 +86,13 @@ def _register(tokens: pp.ParseResults) -> Builder:
     suffixes = tokens.as_dict().get("suffixes", "").split(".")
     wide = "64" in suffixes
     part = next((suffix for suffix in suffixes if suffix[:1] in ("H", "B")), "")
+    sets_code = "CC" in suffixes
     numbered = base.endswith("#")
     prefix = base[:-1] if numbered else base
 
     def build(numbers: Numbers) -> RegisterOperand:
         name = f"{prefix}{next(numbers)}" if numbered else prefix
-        return RegisterOperand(name, "-" in sign, "~" in sign, wide, part)
+        return RegisterOperand(name, "-" in sign, "~" in sign, wide, part, sets_code)
 
     return build
 
@@ -126,6 +127,8 @@ def _decimal(tokens: pp.ParseResults) -> Builder:
 def _constant(tokens: pp.ParseResults) -> Builder:
     sign = tokens.as_dict().get("sign", "")
     bank, inside = tokens["bank"], list(tokens["inside"])
+    suffixes = tokens.as_dict().get("suffixes", "").split(".")
+    part = next((suffix for suffix in suffixes if suffix[:1] in ("H", "B")), "")
 
     def build(numbers: Numbers) -> ConstantOperand:
         found = bank[0](numbers)
@@ -137,7 +140,7 @@ def _constant(tokens: pp.ParseResults) -> Builder:
             else:
                 offset = built.value
         name = found.name if isinstance(found, RegisterOperand) else found.value
-        return ConstantOperand(name, offset, register, "-" in sign, "~" in sign)
+        return ConstantOperand(name, offset, register, "-" in sign, "~" in sign, part)
 
     return build
 
@@ -190,7 +193,7 @@ def _grammar() -> pp.ParserElement:
         pp.Optional(pp.Regex(r"[-~|]+")("sign"))
         + pp.Regex(r"cx?\[").suppress()
         + bank
-        + pp.Literal("][").suppress()
+        + pp.Regex(r"\]\s*\[").suppress()
         + pp.Group(pp.OneOrMore(term))("inside")
         + pp.Literal("]").suppress()
         + pp.Optional(suffixes)

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from optcheck.arithmetic import add_operands, choose_extreme, multiply, scale_and_add
-from optcheck.bits import choose, combine_bits, permute_bytes, shift, shift_pair
+from optcheck.bits import choose, combine_bits, combine_two, permute_bytes, shift, shift_pair
 from optcheck.comparison import combine_predicates, compare
+from optcheck.half_product import multiply_halves, multiply_words
 from optcheck.operands import Registers, has_only, read_operand, write_result
 from optcheck.sass import (
     ADDS,
+    CARRY,
+    CONDITION_CODE,
     MOVES,
     ConstantOperand,
     NameOperand,
@@ -33,6 +36,8 @@ def results(instruction: SassInstruction, registers: Registers, unique: int) -> 
         if instruction.opcode not in PURE:
             operands.append(number(unique))
         return {register: unknown(name, *operands, index) for index, register in enumerate(instruction.writes)}
+    if instruction.sets_code and CARRY not in found:
+        found |= {name: unknown(instruction.text, *found.values(), unique) for name in CONDITION_CODE}
     return found
 
 
@@ -73,8 +78,8 @@ def _is_uniform(term: Term) -> bool:
     if term.operation == "unknown":
         return False
     if term.operation == "symbol":
-        kind, name = term.arguments[0], str(term.arguments[1])
-        return kind == "constant" or (kind == "special" and name.startswith(UNIFORM_SPECIAL))
+        kind, *name = term.arguments
+        return kind == "constant" or (kind == "special" and str(name[0]).startswith(UNIFORM_SPECIAL))
     return all(_is_uniform(one) for one in term.arguments if isinstance(one, Term))
 
 
@@ -119,7 +124,10 @@ SEMANTICS: dict[str, Callable[[SassInstruction, Registers], dict[str, Term] | No
     **dict.fromkeys(("SEL", "USEL", "FSEL"), choose),
     **dict.fromkeys(("SHF", "USHF"), shift_pair),
     **dict.fromkeys(("SHL", "SHR", "USHL", "USHR"), shift),
-    **dict.fromkeys(("LEA", "ULEA"), scale_and_add),
+    **dict.fromkeys(("LEA", "ULEA", "ISCADD"), scale_and_add),
+    **dict.fromkeys(("LOP", "LOP32I"), combine_two),
+    **dict.fromkeys(("IMUL", "IMUL32I"), multiply_words),
+    "XMAD": multiply_halves,
     **dict.fromkeys(("IMNMX", "VIMNMX", "UIMNMX", "VIADDMNMX"), choose_extreme),
     **dict.fromkeys(("PRMT", "UPRMT"), permute_bytes),
     **dict.fromkeys(("PLOP3", "UPLOP3"), combine_predicates),

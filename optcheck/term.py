@@ -206,6 +206,7 @@ OPERATIONS: dict[str, Callable[..., int]] = {
     "add": lambda *words: sum(words) & WORD,
     "carry": lambda *words: sum(words) >> 32 & 1,
     "carries": lambda least, *words: int(sum(words) >> 32 >= least),
+    "sum right": lambda a, b: a + b >> 16 & WORD,
     "multiply": lambda a, b: a * b & WORD,
     "product low": lambda a, b, low, high, signed: _product(a, b, low, high, signed) & WORD,
     "product high": lambda a, b, low, high, signed: _product(a, b, low, high, signed) >> 32,

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from gpudiy.harness.nvrtc import compiler_for
+from gpudiy.harness.spelling import Spelling
 from gpudiy.harness.thread_ptx import Input, InputKind, ThreadPtx, threads_ptx
 from gpudiy.litmus import Space, Test, print_test
 from optcheck.check import check_kernels
@@ -23,7 +24,7 @@ GLOBAL_STRIDE, SHARED_STRIDE = 64, 1  # words from one location to the next
 
 def kernel_source(test: Test, name: str, *, uniform: bool = False, stride: int = GLOBAL_STRIDE) -> str:
     """A kernel whose threads run those of the test in a loop; with `uniform`, all of a CTA at one place."""
-    blocks = threads_ptx(test, orders=False)
+    blocks = threads_ptx(test, Spelling.AS_WRITTEN)
     parameters = ["unsigned *memory", "unsigned *results", "unsigned long long specification", "int rounds"]
     parameters += [
         f"{C_TYPES[entry.constraint]} {value}"

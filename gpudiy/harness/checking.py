@@ -17,6 +17,7 @@ from gpudiy.harness.module import PtxTest
 from gpudiy.harness.source import PREFIX
 from gpudiy.litmus.test import Test
 from optcheck.check import check_functions
+from optcheck.constant_bank import write_constants
 from optcheck.disassembler import find_tool
 from optcheck.finding import Check, Deviation
 from optcheck.listing import read_listing
@@ -83,7 +84,7 @@ def disassemble_cubin(cubin: bytes, architecture: str = "") -> str:
         done = subprocess.run([str(tool), "-c", "-ndf", file.name], capture_output=True, text=True)
     if done.returncode:
         raise MissingTool(f"nvdisasm failed: {done.stderr.strip()}")
-    return done.stdout
+    return write_constants(done.stdout, cubin, KERNEL)
 
 
 @cache

@@ -23,7 +23,7 @@ from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
 from gpudiy.harness.shape import Shape, obstacle_of_shape, shape_of
 from gpudiy.harness.skeleton import OPTIONS, PtxSkeleton, Signature, compile_skeletons, ptx_header, signature
 from gpudiy.harness.source import PREFIX, Dialect, NotRunnable, constants_of, prelude, ptx_blocks, run_kernels
-from gpudiy.harness.spelling import has_orders
+from gpudiy.harness.spelling import spelling_for
 from gpudiy.litmus.printer import print_test
 from gpudiy.litmus.test import Test
 from optcheck.binary import TESTS
@@ -52,7 +52,7 @@ class PtxTest:
         found = obstacle_of_shape(test, shape)
         if found is not None:
             raise NotRunnable(found)
-        blocks = ptx_blocks(test, has_orders(architecture))
+        blocks = ptx_blocks(test, spelling_for(architecture))
         seen = signature(test, shape, blocks)
         return PtxTest(test, shape, _function_name(seen, blocks), blocks, constants_of(blocks), seen)
 

@@ -24,6 +24,7 @@ from gpudiy.harness.function_source import (
 )
 from gpudiy.harness.inline_ptx import ThreadPtx, Unrealisable
 from gpudiy.harness.shape import CONSTANTS, Shape, obstacle_of_shape, shape_of
+from gpudiy.harness.spelling import Spelling
 from gpudiy.harness.templates import render, tidy
 from gpudiy.harness.thread_c11 import thread_c11
 from gpudiy.harness.thread_ptx import threads_ptx
@@ -164,10 +165,10 @@ def constants_of(blocks: Sequence[ThreadPtx]) -> tuple[int, ...]:
     return constants
 
 
-def ptx_blocks(test: Test, orders: bool = True) -> tuple[ThreadPtx, ...]:
-    """The inline PTX of each thread, for an architecture with relaxed accesses or without; raises `NotRunnable`."""
+def ptx_blocks(test: Test, spelling: Spelling = Spelling.RELAXED) -> tuple[ThreadPtx, ...]:
+    """The inline PTX of each thread, with accesses spelled for an architecture; raises `NotRunnable`."""
     try:
-        return threads_ptx(test, orders)
+        return threads_ptx(test, spelling)
     except Unrealisable as problem:
         raise NotRunnable(f"P{problem.thread}: {problem}", problem.thread, problem.index) from None
 

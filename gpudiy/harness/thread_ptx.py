@@ -28,7 +28,7 @@ from gpudiy.harness.inline_ptx import (
     constraint_of,
 )
 from gpudiy.harness.ptx_obstacles import expect_realisable
-from gpudiy.harness.spelling import spell_relaxed
+from gpudiy.harness.spelling import Spelling, spell
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister, Observable
@@ -60,10 +60,11 @@ class _Thread:
     memory_map: MemoryMap
 
 
-def threads_ptx(test: Test, orders: bool = True) -> tuple[ThreadPtx, ...]:
-    """The blocks of all threads, for an architecture that has relaxed accesses or not; raises `Unrealisable`."""
+def threads_ptx(test: Test, spelling: Spelling = Spelling.RELAXED) -> tuple[ThreadPtx, ...]:
+    """The blocks of all threads, with accesses spelled for an architecture; raises `Unrealisable`."""
     spaces, observed = access_spaces(test), test.observed
-    return tuple(_write(_thread(test, thread, spaces[thread], observed), orders) for thread in range(len(test.threads)))
+    threads = (_thread(test, thread, spaces[thread], observed) for thread in range(len(test.threads)))
+    return tuple(_write(thread, spelling) for thread in threads)
 
 
 def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observed: Iterable[Observable]) -> _Thread:
@@ -78,17 +79,17 @@ def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observe
 
 
 @lru_cache(1 << 14)
-def _write(thread: _Thread, orders: bool) -> ThreadPtx:
-    return _Writer(thread, orders).write()
+def _write(thread: _Thread, spelling: Spelling) -> ThreadPtx:
+    return _Writer(thread, spelling).write()
 
 
 class _Writer:
-    def __init__(self, thread: _Thread, orders: bool) -> None:
+    def __init__(self, thread: _Thread, spelling: Spelling) -> None:
         if thread.memory_map.symbolic:
             raise Unrealisable(thread.number, None, "the memory map contradicts the instructions")
         self.memory_map = thread.memory_map
         self.thread = thread.number
-        self.orders = orders
+        self.spelling = spelling
         self.instructions = thread.instructions
         self.declarations = {declaration.name: declaration for declaration in thread.declarations}
         self.spaces = dict(thread.spaces)
@@ -221,8 +222,8 @@ class _Writer:
 
     def _access(self, index: int, instruction: isa.MemoryInstruction) -> None:
         access = replace(instruction.access, space=self.spaces[index])
-        if self.orders and isinstance(instruction, (isa.Load, isa.Store)):
-            access = spell_relaxed(access)
+        if isinstance(instruction, (isa.Load, isa.Store)):
+            access = spell(access, self.spelling)
         place = self._place(instruction.address)
         literal = Literal(self.thread, type_number(instruction), len(self.copies))
         copy = f"seen{len(self.copies)}"

@@ -46,7 +46,7 @@ def codes_of(architecture: str, count: int, dice: Random) -> list[PtxTest]:
 
 
 def parts_of(codes: list[PtxTest], architecture: str) -> dict[str, str]:
-    listing = select_functions(disassemble_cubin(Assembler(architecture).compile(codes)), FUNCTIONS)
+    listing = select_functions(disassemble_cubin(Assembler(architecture).compile(codes), architecture), FUNCTIONS)
     return {part[1]: f"\t.target\t{architecture}\n{part[0]}" for part in PART.finditer(listing)}
 
 

@@ -1,0 +1,47 @@
+"""The constants that compilers for sm_62 and older chips put into bank 2: a listing of code names only their places."""
+
+from __future__ import annotations
+
+import re
+
+from optcheck.binary import read_sections
+
+SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$.]+)", re.MULTILINE)
+CONSTANT = re.compile(r"(?<![-~|\w])c\[0x2\] ?\[0x([0-9a-f]+)\](?![.\w])")
+BANK = ".nv.constant2."  # of a kernel; the functions that it calls use the same
+WORD_BYTES = 4
+
+
+def write_constants(listing: str, cubin: bytes, kernel: str = "") -> str:
+    """A listing with the words of bank 2 in place of the operands that name them.
+
+    The bank is that of the function, or of the kernel that calls it. If that is not given, a word is only written
+    if all kernels that have one at its place agree.
+    """
+    if "c[0x2]" not in listing:
+        return listing
+    banks = {
+        name.removeprefix(BANK): content for name, content in read_sections(cubin).items() if name.startswith(BANK)
+    }
+    found = list(SECTION.finditer(listing))
+    starts = [0, *(one.start() for one in found)]
+    ends = [*starts[1:], len(listing)]
+    names = ["", *(one[1] for one in found)]
+    parts = zip(starts, ends, names, strict=True)
+    return "".join(_write_part(listing[start:end], _banks_of(name, kernel, banks)) for start, end, name in parts)
+
+
+def _banks_of(function: str, kernel: str, banks: dict[str, bytes]) -> list[bytes]:
+    for name in (function, kernel):
+        if name in banks:
+            return [banks[name]]
+    return list(banks.values())
+
+
+def _write_part(text: str, banks: list[bytes]) -> str:
+    def write(match: re.Match[str]) -> str:
+        place = int(match[1], 16)
+        words = {bank[place : place + WORD_BYTES] for bank in banks if place + WORD_BYTES <= len(bank)}
+        return hex(int.from_bytes(words.pop(), "little")) if len(words) == 1 else match[0]
+
+    return CONSTANT.sub(write, text) if "c[0x2]" in text else text

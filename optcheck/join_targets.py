@@ -1,0 +1,80 @@
+"""Where threads of sm_62 and older chips go on when they join: SSY, PBK and PCNT push it, SYNC, BRK and CONT pop it."""
+
+from __future__ import annotations
+
+from optcheck.listing import SassFunction
+from optcheck.sass import TRUE, SassInstruction
+
+PUSHED_FOR = {"SYNC": "SSY", "BRK": "PBK", "CONT": "PCNT"}
+PUSHES = frozenset(PUSHED_FOR.values())
+MOST_STATES = 50  # per instruction
+Stack = tuple[tuple[str, int], ...]  # what was pushed, and the targets
+
+
+def pushed_for(instruction: SassInstruction) -> str | None:
+    """The instruction that pushed where this one goes; None if this one does not join threads."""
+    return "SSY" if instruction.joins else PUSHED_FOR.get(instruction.opcode)
+
+
+def pop(stack: Stack, kind: str) -> tuple[int, Stack] | None:
+    """Where threads join, and what is left on the stack; None if nothing of this kind can be popped.
+
+    BRK and CONT leave what was split since PBK or PCNT.
+    """
+    while stack and kind != "SSY" and stack[-1][0] == "SSY":
+        stack = stack[:-1]
+    return (stack[-1][1], stack[:-1]) if stack and stack[-1][0] == kind else None
+
+
+def find_join_targets(function: SassFunction) -> dict[int, list[int]]:
+    """The targets of each instruction that joins threads, by following all ways through the function."""
+    found: dict[int, dict[int, None]] = {}
+    if not any(one.opcode in PUSHES for one in function.instructions):
+        return {}
+    count = len(function.instructions)
+    waiting: list[tuple[int, Stack]] = [(0, ())]
+    seen = set(waiting)
+    while waiting and len(seen) < MOST_STATES * count:
+        index, stack = waiting.pop()
+        for state in _follow(function, index, stack):
+            if len(state[1]) < len(stack):
+                found.setdefault(index, {})[state[0]] = None
+            if state[0] < count and state not in seen:
+                seen.add(state)
+                waiting.append(state)
+    return {index: list(targets) for index, targets in found.items()}
+
+
+def _follow(function: SassFunction, index: int, stack: Stack) -> list[tuple[int, Stack]]:
+    """Where the code can go on after an instruction, with what is on the stack then."""
+    instruction = function.instructions[index]
+    conditional = instruction.guard is not None and instruction.guard.name not in TRUE
+    following = [(index + 1, stack)] if conditional or not instruction.leaves else []
+    kind = pushed_for(instruction)
+    if kind is not None:
+        popped = pop(stack, kind)
+        return following if popped is None else [*following, popped]
+    targets = function.targets_of(index)
+    if instruction.opcode in PUSHES:
+        return [(index + 1, (*stack, (instruction.opcode, target))) for target in targets or ()]
+    if instruction.is_jump:
+        if targets is None:
+            targets = _find_free_labels(function, index)
+        if len(instruction.operands) > 1 and not following:
+            following = [(index + 1, stack)]
+        following += [(target, stack) for target in targets]
+    return following
+
+
+def _find_free_labels(function: SassFunction, index: int) -> list[int]:
+    """The targets of a jump through a table: labels after it that nothing names and no code before them runs into."""
+    named = {place for at in function.named_targets for place in function.targets_of(at) or ()}
+    return [
+        place
+        for place in sorted(set(function.labels.values()) - named)
+        if index < place < len(function.instructions) and _never_falls(function.instructions[place - 1])
+    ]
+
+
+def _never_falls(instruction: SassInstruction) -> bool:
+    return instruction.leaves and (instruction.guard is None or instruction.guard.name in TRUE)
