@@ -204,7 +204,7 @@ class SassExecution:
         state.index += 1
         if instruction.touch is not None:
             self._access(state, instruction, index)
-        elif opcode in ("BRA", "JMP"):
+        elif opcode in ("BRA", "JMP") or instruction.is_near_call:
             self._branch(state, instruction, index)
         elif opcode in ("BRX", "JMX"):
             self._branch_by_table(state, index)

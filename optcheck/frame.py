@@ -15,7 +15,7 @@ from optcheck.sass import WORD
 from optcheck.term import WIDE, Samples, Term, random_words, symbol
 from optcheck.term import number as number_term
 
-SAMPLES = 32
+SAMPLES = 64
 LAUNCH, LOCATIONS, RESULTS, SPECIFICATION = "R4", "R6", "R8", "R14"  # parameters of 64 bits, as the ABI places them
 POINTERS = (LAUNCH, LOCATIONS, RESULTS)
 THREAD, FIRST, END, GROUP = "R10", "R11", "R12", "R13"
@@ -117,8 +117,8 @@ class FrameSamples(Samples):
         return found | {tuple(1 - word for word in words): (name, False) for name, words in conditions.items()}
 
 
-def read_symbol(number: int, bits: int, signed: bool, word: int, special: tuple[int, ...]) -> Term:
-    """A word of what the access number `number` of a path reads; `special` are words that decide something."""
+def read_symbol(number: int | str, bits: int, signed: bool, word: int, special: tuple[int, ...]) -> Term:
+    """A word of what the access number `number` of a path reads, or another source; `special`: words that decide."""
     return symbol("read", number, bits, signed, word, special)
 
 
@@ -127,17 +127,26 @@ def read_words(name: tuple[object, ...]) -> Words:
     """Half of the words random, half of them such that decide something."""
     _, number, bits, signed, word, special = name
     assert isinstance(bits, int) and isinstance(special, tuple)
-    plain = random_words(("read", number, word), SAMPLES)
-    choices = random_words(("chosen", number), SAMPLES)
-    if word:
-        return [0 if place % 2 else one for place, one in enumerate(plain)]
-    words = [
-        special[(choice >> 3) % len(special)] if place % 2 else one
-        for place, (one, choice) in enumerate(zip(plain, choices, strict=True))
-    ]
+    words = list(random_words(("read", number, word), SAMPLES))
+    words[1::2] = [0] * (SAMPLES // 2) if word else _choose_deciding(number, special)
     if bits != 16:
         return words
     return [one & 0xFFFF | (0xFFFF0000 if signed and one & 0x8000 else 0) for one in words]
+
+
+def _choose_deciding(number: object, special: tuple[int, ...]) -> Words:
+    """Of eight words, five are different ones; two are often 0, 1 or 2; one is the same whatever is read."""
+    keys = random_words(("order", number), len(special))
+    order = [special[place] for place in sorted(range(len(special)), key=keys.__getitem__)]
+    own, common = random_words(("chosen", number), SAMPLES // 2), random_words(("chosen",), SAMPLES // 2)
+    words = []
+    for place in range(SAMPLES // 2):
+        eighth, within = divmod(place, 8)
+        if within < 5:
+            words.append(order[(5 * eighth + within) % len(order)])
+        else:
+            words.append(special[((common if within == 7 else own)[place] >> 3) % 3])
+    return words
 
 
 class FrameValues:

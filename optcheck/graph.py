@@ -127,7 +127,7 @@ class Graph:
             falls = instruction.guard is not None
         elif instruction.leaves:
             conditional = instruction.guard is not None or len(instruction.operands) > 1
-            falls = conditional and not instruction.opcode.startswith(("BRX", "JMX"))
+            falls = (conditional and not instruction.opcode.startswith(("BRX", "JMX"))) or instruction.is_near_call
             following = [self.block_of[target] for target in self._find_targets(last) if target < len(self.block_of)]
         if falls and block + 1 < len(self.starts):
             following.append(block + 1)

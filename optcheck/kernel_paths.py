@@ -129,7 +129,7 @@ class KernelPath(ThreadProof):
 
     def _begin(self) -> None:
         assert self.code is not None
-        self.run = ReferenceRun(self.code.thread, self.code.declared, self.places, SAMPLES)
+        self.run = ReferenceRun(self.code.thread, self.code.declared, self.places, self.special)
         self.done = False
 
     def _pass_over(self, step: SassAccess) -> None:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpudiy.litmus.instruction import Immediate, operands_of
+from optcheck.carried_values import CarriedValues, assume_carried
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried, Words
 from optcheck.finding import Finding
-from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SAMPLES, SLOT, SPECIFICATION, FrameSamples, StoredResult
+from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SLOT, SPECIFICATION, FrameSamples, StoredResult
 from optcheck.literal import POSITIONS
 from optcheck.mapping import Generation
 from optcheck.path_steps import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
@@ -59,6 +60,7 @@ class PathProof(ThreadProof):
         self.carried: dict[str, Term] = {}  # what the loop over instances carries from round to round
         self.loop: int | None = None
         self.memory = self.decisions = self.votes = 0
+        self.inner: dict[int, CarriedValues] = {}  # what loops of the test carry
         self.waits = False  # the threads of a warp vote again
 
     def choose(self, code: ExpectedThread | None) -> PathProof:
@@ -67,7 +69,7 @@ class PathProof(ThreadProof):
         chosen.code = code
         chosen.done = code is None
         if code is not None:
-            chosen.run = ReferenceRun(code.thread, code.declared, self.values.places, SAMPLES)
+            chosen.run = ReferenceRun(code.thread, code.declared, self.values.places, self.special)
         return chosen
 
     def fork(self) -> PathProof:
@@ -134,7 +136,7 @@ class PathProof(ThreadProof):
         made = 0 if self.run is None else self.run.accesses
         self.heads[step.block] = _HeadCounts(made, len(self.fences), self.memory, self.decisions, self.votes)
         if self.loop is not None:
-            return {}
+            return self._enter_test_loop(step)
         self.loop = step.block
         starts = {entry(FIRST): INSTANCE}
         if self.values.frame.shared:
@@ -145,6 +147,17 @@ class PathProof(ThreadProof):
             if before in starts and name not in self.function.scratch
         }
         return self.carried
+
+    def _enter_test_loop(self, step: SassLoop) -> dict[str, Term]:
+        if self.run is None or self.due is not None:
+            return {}
+        found = assume_carried(self.run, step, self.samples, self.mask, self.function.scratch)
+        if found is None:
+            return {}
+        self.inner = {**self.inner, step.block: found}
+        terms = found.terms(self.special)
+        self.origins = {**self.origins, **{term: self._sources_of(step.before[name]) for name, term in terms.items()}}
+        return terms
 
     def _decision(self, step: SassDecision) -> None:
         if mentions_votes(step.condition):
@@ -320,12 +333,14 @@ class PathProof(ThreadProof):
         quiet = done == (before.memory, before.decisions, before.fences)
         if self.waits:
             if quiet and before.votes < self.votes:
+                self._check_carried(path, None)
                 return True
             raise Disproved(Finding.CHANGED, "threads that should vote again do something else", (path.index,))
         if self.done_with_accesses():
             accesses = self.code.specification.accesses if self.code is not None else ()
             complete = len(self.anchors) == len(accesses) and self.asked
             if complete and self.memory - before.memory == len(accesses) + 1:
+                self._check_carried(path, None)
                 return True
             raise Disproved(Finding.CHANGED, "a loop is added", (path.index,))
         assert self.run is not None
@@ -334,7 +349,15 @@ class PathProof(ThreadProof):
             raise Disproved(Finding.CHANGED, "a loop of the test has other accesses", (path.index,))
         if not self.splits_fences(before.accesses, before.fences, label.fences):
             raise Disproved(Finding.FENCE_CHANGED, "a loop of the test has other fences", (path.index,))
+        assert isinstance(self.due, LoopBack)
+        self._check_carried(path, self.due.label)
         return True
+
+    def _check_carried(self, path: PathEnd, label: int | None) -> None:
+        """What was assumed of a loop must hold at the end of a round; `label` is None if it is no loop of the test."""
+        carried = None if path.back_to is None else self.inner.get(path.back_to)
+        if carried is not None and self.run is not None:
+            carried.check_round(self.run, label, path, self.samples, self.mask)
 
     def _check_return(self, path: PathEnd) -> None:
         """The function returns to where it was called from, with the registers that its caller keeps."""

@@ -165,11 +165,12 @@ class ThreadProofs:
                 raise Disproved(Finding.UNVERIFIABLE, "the number of the thread is in a value", (index,))
 
     def enter(self, step: SassLoop) -> dict[str, Term]:
-        """A loop begins."""
-        if self.before is not None:
+        """A loop begins; the first one is that over the instances, in which the thread is chosen."""
+        if self.before is not None and self.before.loop is None:
             return self.before.enter(step)
-        self._each(lambda proof: proof.enter(step))
-        return {}
+        self._choose()
+        known = self._each(lambda proof: proof.enter(step))
+        return known[0] if known and all(one == known[0] for one in known) else {}
 
     def end(self, end: PathEnd) -> None:
         """Raises `Disproved`."""
@@ -196,6 +197,8 @@ class ThreadProofs:
         for proof in list(self.proofs):
             try:
                 found.append(go(proof))
+            except NotCarried:
+                raise
             except Disproved as error:
                 if proof.code is not None and error.thread is None:
                     error = replace(error, thread=proof.code.number)

@@ -11,7 +11,8 @@ from gpudiy.litmus.arithmetic import CannotCompute, compare_values, compute_valu
 from gpudiy.litmus.condition import AddressOf
 from gpudiy.litmus.dependencies import branch_targets
 from gpudiy.litmus.test import RegisterDeclaration, Thread
-from optcheck.term import WIDE, random_words
+from optcheck.frame import SAMPLES, read_symbol, read_words
+from optcheck.term import WIDE, Term
 
 Words = list[int]
 Decide = Callable[[Words, bool], bool]  # from the values of a condition, and whether loads decide it
@@ -58,15 +59,25 @@ class LoopBack:
 Due = DueAccess | DueFence | LoopBack | None
 
 
+def loop_symbol(label: int, register: str, word: int, special: tuple[int, ...]) -> Term:
+    """A word of what a register of the test holds in any round of the loop at a label."""
+    return read_symbol(f"{register} at {label}", 32, False, word, special)
+
+
 class ReferenceRun:
     """Runs a thread step by step; registers hold bit patterns, one for each sample."""
 
     def __init__(
-        self, thread: Thread, declared: tuple[RegisterDeclaration, ...], places: Mapping[str, Words], count: int
+        self,
+        thread: Thread,
+        declared: tuple[RegisterDeclaration, ...],
+        places: Mapping[str, Words],
+        special: tuple[int, ...],
     ) -> None:
         self.thread = thread
         self.places = places
-        self.count = count
+        self.count = SAMPLES
+        self.special = special  # words that decide something
         self.types = {one.name: one.type for one in declared}
         self.registers = {
             one.name: places[one.initial.variable] if isinstance(one.initial, AddressOf) else self._number(one.initial)
@@ -136,17 +147,43 @@ class ReferenceRun:
             self.registers[destination.name] = self.seen[access.position] = words
             self.loaded.add(destination.name)
 
+    def loop_body(self, index: int) -> Thread:
+        """The instructions from a label to the last branch back to it; none if there is no such branch."""
+        lasts = [branch for branch, target in self.targets.items() if target == index and branch > index]
+        return self.thread[index : max(lasts) + 1] if lasts else ()
+
+    def find_loop(self) -> tuple[int, dict[str, Words]] | None:
+        """The label of a loop that begins before the next access, and what the registers hold there."""
+        other = self.fork()
+        while other.index < len(self.thread):
+            index, instruction = other.index, self.thread[other.index]
+            other.index += 1
+            if isa.guard_of(instruction) is not None:
+                return None
+            match instruction:
+                case isa.Label():
+                    if index not in self.heads and self.loop_body(index):
+                        return index, other.registers
+                case isa.Alu():
+                    other._compute(instruction)
+                case isa.SetPredicate():
+                    other._compare(instruction)
+                case isa.Fence() | isa.ProxyFence() | isa.Barrier():
+                    pass
+                case isa.Load() | isa.Store() | isa.Atomic() | isa.Reduce() | isa.Branch():
+                    return None
+        return None
+
     def _enter(self, index: int) -> None:
         """At a label to which the thread may come back, registers that it writes since then are unknown."""
-        lasts = [branch for branch, target in self.targets.items() if target == index and branch > index]
-        if not lasts or index in self.heads:
+        body = self.loop_body(index)
+        if not body or index in self.heads:
             return
         self.heads[index] = LabelCounts(self.accesses, self.fences)
-        for instruction in self.thread[index : max(lasts) + 1]:
-            written = isa.destination_of(instruction)
+        for written in map(isa.destination_of, body):
             if written is not None:
-                low = random_words(("loop", index, written.name), self.count)
-                high = random_words(("loop", index, written.name, 1), self.count)
+                symbols = (loop_symbol(index, written.name, word, self.special) for word in range(2))
+                low, high = (read_words(one.arguments) for one in symbols)
                 self.registers[written.name] = [a | b << 32 for a, b in zip(low, high, strict=True)]
                 self.loaded.add(written.name)
 

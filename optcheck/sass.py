@@ -173,7 +173,12 @@ class SassInstruction:
     @cached_property
     def leaves(self) -> bool:
         """Whether an instruction other than the next one can run after it."""
-        return self.is_jump or self.ends or self.joins
+        return self.is_jump or self.ends or self.joins or self.is_near_call
+
+    @property
+    def is_near_call(self) -> bool:
+        """Whether it jumps and does nothing else: who is to return saves the address of the return before, by MOV."""
+        return self.opcode == "CALL" and self.modifiers == ("REL", "NOINC")
 
     @cached_property
     def words(self) -> int:

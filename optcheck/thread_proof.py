@@ -47,6 +47,7 @@ class ThreadProof:
         self.code: ExpectedThread | None = None
         self.run: ReferenceRun | None = None
         self.read: dict[int, tuple[Term, ...]] = {}  # what accesses read, by position
+        self.origins: dict[Term, frozenset[Term]] = {}  # for what a loop carries: the symbols in its value before
 
     def _decide(self, words: Words, from_loads: bool) -> bool:
         """Whether a condition of the thread holds on this path: what the path decided so far must say so."""
@@ -176,12 +177,18 @@ class ThreadProof:
                 case DependencyKind.CONTROL:
                     continue
             needed = frozenset(self.read[dependency.source])
-            if any(needed & term.symbols for term in terms) or all(self._is_settled(words) for words in values):
+            if any(needed & self._sources_of(term) for term in terms) or all(
+                self._is_settled(words) for words in values
+            ):
                 continue
             between = f"from access {dependency.source} to access {dependency.target}"
             why = f"the {dependency.kind} dependency {between} is gone"
             first = self.code.specification.accesses[dependency.source].index
             raise Disproved(Finding.DEPENDENCY_BROKEN, why, (step.index,), (first, due.index))
+
+    def _sources_of(self, term: Term) -> frozenset[Term]:
+        """The symbols in a term, and those in the values that a loop began with."""
+        return term.symbols.union(*(self.origins[one] for one in term.symbols if one in self.origins))
 
     def _is_settled(self, words: Words) -> bool:
         """Whether a value that could be another is known on this path."""
