@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import IntEnum
 
 SHORT = 3  # letters: words up to this length look alike too easily
 LONGEST_NAME, MOST_NAMES = 100, 1000  # what is compared to find a near name
 SHOWN_WIDTH = 120  # of a source line in a message; a longer line is shown around the caret
 
 
+class ExitCode(IntEnum):
+    """The exit codes of every verb."""
+
+    FINE = 0
+    NO = 1  # done, and the answer is no: a difference, a violated assertion, a test that the compiler changed
+    BAD_INPUT = 2
+    FAILED = 3  # a device or a tool, or there was not enough time
+    INTERRUPTED = 130
+
+
 class GpudiyError(Exception):
     """An error that gpudiy reports to its user."""
 
-    exit_code: int = 3
+    exit_code: ExitCode = ExitCode.FAILED
 
     def report(self, command: str) -> str:
         """The lines that `command` prints on standard error."""
@@ -22,13 +33,13 @@ class GpudiyError(Exception):
 class UsageError(GpudiyError):
     """Options that are missing or contradict each other."""
 
-    exit_code = 2
+    exit_code = ExitCode.BAD_INPUT
 
 
 class InputError(GpudiyError):
     """Bad input, with its place if that is known; `line` and `column` count from 1."""
 
-    exit_code = 2
+    exit_code = ExitCode.BAD_INPUT
 
     def __init__(
         self,
@@ -67,7 +78,7 @@ class InputError(GpudiyError):
 class UnwritableOutput(GpudiyError):
     """A file or directory that cannot be written, for the reason given."""
 
-    exit_code = 2
+    exit_code = ExitCode.BAD_INPUT
 
     def __init__(self, path: str, reason: str | OSError) -> None:
         self.path = path

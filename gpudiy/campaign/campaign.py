@@ -16,8 +16,11 @@ from gpudiy.campaign.unit import Unit
 from gpudiy.campaign.verdicts import decide_tests, load_verdicts
 from gpudiy.devices.opening import check_kind
 from gpudiy.errors import InputError
-from gpudiy.files import write_whole
+from gpudiy.harness.build_folder import BuildWatch, FolderEntry, build_folder
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
+from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.draft import SourcedTest
+from gpudiy.litmus.test import Test
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.conformance import Conformance, conform
 from gpudiy.logs.html_report.report import HtmlReport, Watch, report
@@ -94,11 +97,15 @@ class Campaign:
         """Decide all tests that are not decided yet; yield each test when its verdicts are stored."""
         return decide_tests(self.plan, self.tests, jobs)
 
-    def write_test_list(self) -> Path:
-        """Write the paths of the tests into a file, which every verb reads as `@FILE`."""
-        path = self.plan.directory / "tests.list"
-        write_whole(path, "".join(f"{test.path.resolve()}\n" for test in self.tests))
-        return path
+    def build(self, jobs: int = 2, watch: BuildWatch = lambda architecture, results: results) -> list[FolderEntry]:
+        """Build the tests for the architectures of the plan, into the folder `built` of the campaign."""
+        tests = [test.load() for test in self.tests]
+        return build_folder(tests, self.plan.build.architectures, self.built_path, jobs, watch=watch)
+
+    def find_source(self, test: Test) -> SourcedTest:
+        """The source of a test of the campaign, to report a problem with its place."""
+        hash = content_hash(test)
+        return next(planned.load_with_places() for planned in self.tests if planned.hash == hash)
 
     def run(self, execute: Execute) -> Iterator[CampaignStep]:
         """Run all rounds; yield a step when the record of a unit is stored."""
@@ -130,6 +137,10 @@ class Campaign:
         made = report(records, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
         made.write(self.report_path)
         return made
+
+    @property
+    def built_path(self) -> Path:
+        return self.plan.directory / "built"
 
     @property
     def report_path(self) -> Path:

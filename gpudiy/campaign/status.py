@@ -64,7 +64,8 @@ class CampaignStatus:
 def read_status(campaign: Campaign) -> CampaignStatus:
     """Read the status from the stored records; this does not disturb a campaign that runs."""
     plan = campaign.plan
-    records = load_records(plan)
+    planned = {test.hash for test in campaign.tests}
+    records = [record for record in load_records(plan) if record.hash in planned]  # a plan may lose tests later
     verdicts = load_verdicts(plan)
     decided = sum(set(plan.models.names) <= set(verdicts.get(test.hash, {})) for test in campaign.tests)
     round, left = _count_open_units(campaign, records)

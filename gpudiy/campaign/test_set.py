@@ -14,9 +14,11 @@ from gpudiy.diy.families import find_family
 from gpudiy.diy.generator import Generator
 from gpudiy.diy.writer import INDEX, SUFFIX, write_directory
 from gpudiy.litmus.content import content_hash
+from gpudiy.litmus.draft import SourcedTest
+from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.printer import print_any_test
 from gpudiy.litmus.reader import read_test
-from gpudiy.litmus.sources import find_sources, load_tests
+from gpudiy.litmus.sources import find_sources, load_each_with_places, load_tests
 from gpudiy.litmus.test import Test
 
 TESTS = "tests"
@@ -33,6 +35,13 @@ class PlannedTest:
 
     def load(self) -> Test:
         return read_test(self.path.read_text(encoding="utf-8"), str(self.path))
+
+    def load_with_places(self) -> SourcedTest:
+        """The test with its source, to report a problem with its place."""
+        found = next(load_each_with_places(str(self.path)))
+        if isinstance(found, LitmusError):
+            raise found
+        return found
 
 
 def collect_tests(plan: CampaignPlan) -> list[PlannedTest]:

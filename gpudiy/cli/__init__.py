@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from gpudiy.cli.help_text import HelpText
-from gpudiy.errors import GpudiyError
+from gpudiy.errors import ExitCode, GpudiyError
 from gpudiy.version import __version__
 
 VERBS = {  # in the order of the pipeline
@@ -50,7 +50,6 @@ SUBVERBS = {
 }
 
 PATH_HELP = "a file, a directory (its *.litmus at any depth), @LIST (a file of such paths), or - for standard input"
-DONE, BAD_INPUT, FAILED, INTERRUPTED = 0, 2, 3, 130
 TRACEBACK = "GPUDIY_TRACEBACK"
 LONGEST_FAULT = 300  # characters
 
@@ -78,15 +77,15 @@ def run_command(work: Callable[[], int], command: str, error_code: int | None = 
         return error.exit_code if error_code is None else error_code
     except KeyboardInterrupt as interrupt:
         print("; ".join(["gpudiy: interrupted", *_notes(interrupt)]), file=sys.stderr)
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         discard_output()  # nobody reads our output any more
-        return DONE
+        return ExitCode.FINE
     except OSError as error:
         if error.filename is None:
             discard_output()  # standard output cannot be written
         _print_error(f"gpudiy: error: {error.filename or 'output'}: {error.strerror}", error)
-        return FAILED
+        return ExitCode.FAILED
     except Exception as error:
         return _report_fault(error)
 
@@ -111,7 +110,7 @@ def _report_fault(error: Exception) -> int:
         problem = " ".join(f"{type(error).__name__}: {error}".split())
         what = f"this is a bug in gpudiy: {problem[:LONGEST_FAULT]}\n  {TRACEBACK}=1 in the environment shows where"
     print(f"gpudiy: error: {what}", file=sys.stderr)
-    return FAILED
+    return ExitCode.FAILED
 
 
 def _run(words: list[str]) -> int:
@@ -122,7 +121,7 @@ def _run(words: list[str]) -> int:
     parser = _parser()
     parser.parse_args(words)
     parser.print_help(sys.stderr)
-    return BAD_INPUT
+    return ExitCode.BAD_INPUT
 
 
 def report_unknown_word(command: str, kind: str, word: str, known: list[str]) -> int:
@@ -131,7 +130,7 @@ def report_unknown_word(command: str, kind: str, word: str, known: list[str]) ->
 
     hint = near_name(word, known) or f"`{command} --help` lists them"
     print(f"{command}: error: there is no {kind} {word!r}\n  {hint}", file=sys.stderr)
-    return BAD_INPUT
+    return ExitCode.BAD_INPUT
 
 
 def _open_streams() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -14,18 +14,18 @@ from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import progress, say
 from gpudiy.cli.run import load_with_places
-from gpudiy.errors import UsageError, format_count
+from gpudiy.errors import ExitCode, UsageError, format_count
 from gpudiy.files import expect_writable, write_whole
 from gpudiy.harness.build_options import DEFAULT_OPTIONS, LEVELS, BuildOptions
 
 if TYPE_CHECKING:
     from gpudiy.harness.build import BuildFailure, BuildResult
+    from gpudiy.harness.build_folder import FolderEntry
     from gpudiy.harness.built import BuiltTest
     from gpudiy.litmus.draft import SourcedTest
     from gpudiy.litmus.test import Test
 
 Rendered = TypeVar("Rendered")
-FINE, REFUSED, BAD_INPUT, FAILED = 0, 1, 2, 3
 EPILOG = """\
 DIR gets one cubin per batch of tests and index.jsonl, one line per test: where it is, what optcheck found. A test that
 optcheck does not find unchanged is refused: its line names no file. `gpudiy run DIR` runs these cubins as they are.
@@ -89,10 +89,10 @@ def run(arguments: Namespace) -> int:
         expect_writable(arguments.output, folder=True)
     found, bad = load_with_places(arguments.paths)
     if not found:
-        return BAD_INPUT
+        return ExitCode.BAD_INPUT
     tests = {one.test: one for one in found}
     built = {"source": _emit_source, "ptx": _emit_ptx, "cubin": _build}[emit](tests, arguments)
-    return max(BAD_INPUT if bad else FINE, built)
+    return max(ExitCode.BAD_INPUT if bad else ExitCode.FINE, built)
 
 
 def _find_usage_error(arguments: Namespace, emit: str) -> str | None:
@@ -107,35 +107,57 @@ def _find_usage_error(arguments: Namespace, emit: str) -> str | None:
     return None
 
 
-def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
-    from gpudiy.harness.build import BuildFailure
+def _build(tests: dict[Test, SourcedTest], arguments: Namespace) -> ExitCode:
     from gpudiy.harness.build_folder import build_folder
-    from gpudiy.harness.built import BuiltTest, print_built
 
-    codes = [FINE]
+    folder, options = Path(arguments.output), BuildOptions(arguments.optimise)
+    printer = BuildPrinter(tests.__getitem__, arguments.quiet, arguments.verbose, options)
+    entries = build_folder(
+        tests, arguments.arch, folder, arguments.jobs, arguments.keep_optimised, options, printer.watch
+    )
+    return printer.finish(entries, folder, arguments.json)
 
-    def watch(architecture: str, results: Iterator[BuildResult]) -> Iterator[BuildResult]:
-        if arguments.verbose:
-            _print_tools(architecture, options)
-        for test, built in progress(results, f"tests for {architecture}", arguments.quiet):
+
+class BuildPrinter:
+    """Prints the progress of a build and its result; `find_source` gives the source of a test that failed."""
+
+    def __init__(
+        self,
+        find_source: Callable[[Test], SourcedTest],
+        quiet: bool,
+        verbose: bool = False,
+        options: BuildOptions = DEFAULT_OPTIONS,
+    ) -> None:
+        self.find_source, self.quiet, self.verbose, self.options = find_source, quiet, verbose, options
+        self.code = ExitCode.FINE
+
+    def watch(self, architecture: str, results: Iterator[BuildResult]) -> Iterator[BuildResult]:
+        """Follow the results for an architecture."""
+        from gpudiy.harness.build import BuildFailure
+
+        if self.verbose:
+            _print_tools(architecture, self.options)
+        for test, built in progress(results, f"tests for {architecture}", self.quiet):
             if isinstance(built, BuildFailure):
-                codes.append(_print_failure(tests[test], built))
-            elif arguments.verbose:
+                self.code = max(self.code, _print_failure(self.find_source(test), built))
+            elif self.verbose:
                 say(f"{architecture}: {built.test}: {built.optcheck or built.reason}")
             yield test, built
 
-    folder = Path(arguments.output)
-    options = BuildOptions(arguments.optimise)
-    entries = build_folder(tests, arguments.arch, folder, arguments.jobs, arguments.keep_optimised, options, watch)
-    built_tests = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
-    refused = [built for built in built_tests if built.file is None]
-    for built in refused:
-        _print_refusal(built)
-    if arguments.json:
-        sys.stdout.write(print_built(built_tests))
-    elif not arguments.quiet:
-        print(_summarise(len(built_tests) - len(refused), len(entries), len(arguments.arch), folder))
-    return max(*codes, REFUSED if refused else FINE)
+    def finish(self, entries: Sequence[FolderEntry], folder: Path, json: bool = False) -> ExitCode:
+        """Print what was refused and how many tests were built; return the exit code."""
+        from gpudiy.harness.built import BuiltTest, print_built
+
+        built_tests = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
+        refused = [built for built in built_tests if built.file is None]
+        for built in refused:
+            _print_refusal(built)
+        if json:
+            sys.stdout.write(print_built(built_tests))
+        elif not self.quiet:
+            architectures = len({entry.arch for entry in entries})
+            print(_summarise(len(built_tests) - len(refused), len(entries), architectures, folder))
+        return max(self.code, ExitCode.NO if refused else ExitCode.FINE)
 
 
 def _summarise(built: int, asked: int, architectures: int, folder: Path) -> str:
@@ -164,16 +186,16 @@ def _print_tools(architecture: str, options: BuildOptions) -> None:
     say(f"{architecture}: {assembler_for(architecture, options).version}; cache {kept_in}")
 
 
-def _print_failure(source: SourcedTest, failure: BuildFailure) -> int:
+def _print_failure(source: SourcedTest, failure: BuildFailure) -> ExitCode:
     """Print why a test was not built; returns the exit code."""
     if failure.rejected:
         say(source.error_at(failure.message, failure.thread, failure.index))
-        return BAD_INPUT
+        return ExitCode.BAD_INPUT
     say(f"{source.source.path}: error: {failure.message}")
-    return FAILED
+    return ExitCode.FAILED
 
 
-def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
+def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> ExitCode:
     from gpudiy.harness.source import Dialect, function_name, module_source, render_test
 
     dialect = Dialect(arguments.dialect)
@@ -184,7 +206,7 @@ def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
     return code
 
 
-def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
+def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> ExitCode:
     from gpudiy.harness.module import PtxTest, assembler_for
     from gpudiy.litmus.content import content_hash
 
@@ -197,19 +219,19 @@ def _emit_ptx(tests: dict[Test, SourcedTest], arguments: Namespace) -> int:
 
 def _render(
     tests: Iterable[Test], key: Callable[[Test], str], render: Callable[[Test], Rendered], quiet: bool
-) -> tuple[list[Rendered], int]:
+) -> tuple[list[Rendered], ExitCode]:
     """The code of each test that can be run, once per key, and the exit code for the others."""
     from gpudiy.harness.source import NotRunnable
 
     rendered: dict[str, Rendered] = {}
-    code = FINE
+    code = ExitCode.FINE
     for test in progress(list(tests), "tests", quiet):
         try:
             if (found := key(test)) not in rendered:
                 rendered[found] = render(test)
         except NotRunnable as problem:
             say(f"{test.name}: not runnable: {problem}")
-            code = REFUSED
+            code = ExitCode.NO
     return list(rendered.values()), code
 
 

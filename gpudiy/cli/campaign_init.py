@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from gpudiy.arguments import list_names
 from gpudiy.files import expect_writable, write_whole
 
 EPILOG = """\
@@ -46,4 +47,4 @@ def run(arguments: Namespace) -> int:
 
 
 def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(text.replace(",", " ").split()))
+    return list_names(text.replace(" ", ","), "names")

@@ -6,6 +6,8 @@ import json
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from gpudiy.errors import ExitCode
+
 EPILOG = """\
 Nothing is written. The time is estimated by running a few tests on every device.
 
@@ -41,7 +43,7 @@ def run(arguments: Namespace) -> int:
             print(f"  {device.device:<16} {device.runs:>9,} runs  {time}{failed}")
         more = f", then up to {found.rounds - 1} rounds for uncertain tests" if found.rounds > 1 else ""
         print(f"the devices work in parallel: about {duration(found.seconds)}{more}")
-    return 3 if any(device.problem for device in found.devices) else 0
+    return ExitCode.FAILED if any(device.problem for device in found.devices) else ExitCode.FINE
 
 
 def duration(seconds: float) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.progress import ProgressLine, progress, say
-from gpudiy.errors import format_count
+from gpudiy.errors import ExitCode, format_count
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _do_stages(campaign: Campaign, arguments: Namespace) -> int:
     plan, quiet = campaign.plan, arguments.quiet
     known = len(campaign.books)
     print(
-        f"{plan.name}: {len(campaign.tests):,} tests on {', '.join(plan.run.devices) or 'no device'}"
+        f"{plan.name}: {format_count(len(campaign.tests), 'test')} on {', '.join(plan.run.devices) or 'no device'}"
         f" under {format_count(known, 'incantation')}, in {plan.directory}"
     )
     if plan.models.names:
@@ -91,22 +91,13 @@ def _do_stages(campaign: Campaign, arguments: Namespace) -> int:
     return code
 
 
-def _build(campaign: Campaign, arguments: Namespace) -> int:
+def _build(campaign: Campaign, arguments: Namespace) -> ExitCode:
     """Build for the architectures of the plan; a test that is changed by the compiler is a result, not a failure."""
-    from gpudiy.cli import FAILED, run_verb
+    from gpudiy.cli.build import BuildPrinter
 
-    plan = campaign.plan
-    quiet = ["-q"] * arguments.quiet
-    words = [
-        f"@{campaign.write_test_list()}",
-        "--arch",
-        ",".join(plan.build.architectures),
-        "-j",
-        str(arguments.jobs),
-        *quiet,
-    ]
-    code = run_verb("build", [*words, "-o", str(plan.directory / "built")])
-    return FAILED if code == FAILED else 0
+    printer = BuildPrinter(campaign.find_source, arguments.quiet)
+    code = printer.finish(campaign.build(arguments.jobs, printer.watch), campaign.built_path)
+    return ExitCode.FAILED if code == ExitCode.FAILED else ExitCode.FINE
 
 
 def _choose_executor(arguments: Namespace) -> Execute:
@@ -156,8 +147,8 @@ def _print_summary(campaign: Campaign) -> None:
     status = read_status(campaign)
     for device in status.devices:
         print(
-            f"{device.device}: {device.done:,} runs, {device.iterations:,} iterations,"
-            f" {device.observed:,} of {status.tests:,} tests observed"
+            f"{device.device}: {format_count(device.done, 'run')}, {device.iterations:,} iterations,"
+            f" {device.observed:,} of {format_count(status.tests, 'test')} observed"
         )
     if status.failures:
         print("; ".join(f"{count:,} {ending}" for ending, count in sorted(status.failures.items())))
@@ -171,13 +162,13 @@ def _conform(campaign: Campaign, arguments: Namespace) -> int:
     found = campaign.conform()
     for name, conformance in found.by_model.items():
         forbidden = conformance.count(Agreement.FORBIDDEN)
-        print(f"{name}: {len(conformance.judged):,} tests judged, {forbidden:,} observed but forbidden")
+        print(f"{name}: {format_count(len(conformance.judged), 'test')} judged, {forbidden:,} observed but forbidden")
         for finding in conformance.findings:
             print(f"  {finding.test} on {finding.chip}: {finding.outcome} {finding.count:,} times")
     if arguments.junit is not None:
         write_whole(arguments.junit, found.junit_text())
         print(f"{arguments.junit} written")
-    return int(found.forbidden)
+    return ExitCode.NO if found.forbidden else ExitCode.FINE
 
 
 def _report(campaign: Campaign, arguments: Namespace) -> None:

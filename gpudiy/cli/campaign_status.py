@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from gpudiy.cli.campaign_plan import duration
+from gpudiy.errors import format_count
 
 EPILOG = """\
 This does not disturb a campaign that runs.
@@ -30,7 +31,7 @@ def run(arguments: Namespace) -> int:
     if arguments.json:
         print(json.dumps(status.as_json()))
         return 0
-    print(f"{status.tests:,} tests, {status.decided:,} decided; round {status.round} of {status.rounds}")
+    print(f"{format_count(status.tests, 'test')}, {status.decided:,} decided; round {status.round} of {status.rounds}")
     for device in status.devices:
         total = device.done + device.left
         share = f"{100 * device.done / total:.0f} %" if total else "nothing to do"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import format_count
+from gpudiy.errors import ExitCode, format_count
 
 if TYPE_CHECKING:
     from gpudiy.litmus.errors import LitmusError
@@ -54,7 +54,7 @@ def run(arguments: Namespace) -> int:
                 print(json.dumps(_describe_test(source, found)))
     if not arguments.quiet and not arguments.json:
         print(_summary(tests, len(sources), bad))
-    return 2 if bad else 0
+    return ExitCode.BAD_INPUT if bad else ExitCode.FINE
 
 
 def _summary(tests: int, files: int, bad: int) -> str:

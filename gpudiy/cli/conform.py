@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.log_input import LOG_HELP, load_logs, report_clashes
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import format_count
+from gpudiy.errors import ExitCode, format_count
 
 if TYPE_CHECKING:
     from gpudiy.logs.conformance import Breach, Conformance
@@ -63,8 +63,8 @@ def run(arguments: Namespace) -> int:
     else:
         _print_conformance(found, arguments.most)
     if found.count(Agreement.FORBIDDEN):
-        return 1
-    return 0 if found.judged else 2
+        return ExitCode.NO
+    return ExitCode.FINE if found.judged else ExitCode.BAD_INPUT
 
 
 def _print_conformance(found: Conformance, most: int) -> None:

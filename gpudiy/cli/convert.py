@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP
 from gpudiy.cli.progress import progress, say
+from gpudiy.errors import ExitCode
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -58,7 +59,7 @@ def run(arguments: Namespace) -> int:
         except CannotExpress as cannot:
             bad += 1
             say(f"{source}: error: the {arguments.to} format cannot express {cannot}")
-    return 2 if bad else 0
+    return ExitCode.BAD_INPUT if bad else ExitCode.FINE
 
 
 def _print_as(test: Test, arguments: Namespace) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.progress import progress
-from gpudiy.errors import format_count
+from gpudiy.errors import ExitCode, format_count
 
 if TYPE_CHECKING:
     from gpudiy.diy.blueprint import Blueprint
@@ -92,7 +92,7 @@ def _run(arguments: Namespace) -> int:
     made = _write_or_count(Generator(_recipe(arguments)), arguments)
     if not made and not arguments.quiet:
         print("gpudiy generate: these edges make no cycle within the limits", file=sys.stderr)
-    return 0 if made else 1
+    return ExitCode.FINE if made else ExitCode.NO
 
 
 def _write_or_count(generator: Generator, arguments: Namespace) -> int:

@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.help_text import original_parser
 from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings
+from gpudiy.errors import ExitCode
 
 EPILOG = """\
 example:
@@ -72,4 +73,4 @@ def _run(arguments: Namespace) -> int:
             if log is None:
                 print(print_text(record), end="", flush=True)
             failed += record.ending not in EVIDENCE
-    return 2 if bad else 3 if failed else 0
+    return ExitCode.BAD_INPUT if bad else ExitCode.FAILED if failed else ExitCode.FINE

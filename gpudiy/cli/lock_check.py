@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.argument_types import natural, positive
 from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, model_names, reading_of
 from gpudiy.cli.progress import RunProgress, progress, say
+from gpudiy.errors import ExitCode
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ examples:
   gpudiy lock check library --models ptx-6.0 -j 2
 
 exit code: 0 right, 1 wrong, 2 bad input or not supported by a model, 3 undecided or a tool or device failed"""
-WRONG, FAILED = 1, 3
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -101,6 +101,6 @@ def exit_code(reports: Sequence[LockReport]) -> int:
 
     answers = {answer for report in reports for answer in report.answers()}
     if any(report.judgement is Judgement.WRONG for report in reports):
-        return WRONG
-    failed = FAILED if any(report.experiment.failed for report in reports) else 0
-    return max(failed, *(answer.exit_code for answer in answers), 0)
+        return ExitCode.NO
+    failed = ExitCode.FAILED if any(report.experiment.failed for report in reports) else ExitCode.FINE
+    return max(failed, *(answer.exit_code for answer in answers), ExitCode.FINE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.lock_reading import LOCK_HELP, add_model_argument, add_reading_arguments, model_names, reading_of
 from gpudiy.cli.progress import progress, say
+from gpudiy.errors import ExitCode
 
 if TYPE_CHECKING:
     from gpudiy.locks.fix import LockFix
@@ -54,7 +55,7 @@ def run(arguments: Namespace) -> int:
         print(format_assumptions(fix.assumptions))
     if not fix.right and not fix.repairs:
         say(f"{fix.lock.name}: it is wrong, and no fences, orders, scopes or atomics fix it")
-    return 0 if fix.right else 1
+    return ExitCode.FINE if fix.right else ExitCode.NO
 
 
 def print_rows(fix: LockFix) -> None:

@@ -11,6 +11,7 @@ from gpudiy.cli import log2log_work as work
 from gpudiy.cli.argument_types import positive
 from gpudiy.cli.help_text import original_parser
 from gpudiy.cli.log_input import LOG_HELP
+from gpudiy.errors import ExitCode
 
 EPILOG = """\
 example:
@@ -32,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if not words:
         parser.print_help(sys.stderr)
-        return 2
+        return ExitCode.BAD_INPUT
     given = parser.parse_args(words)
     return run_command(lambda: int(given.do(given)), "log2log")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpudiy.aligned_text import align_columns
 from gpudiy.cli.log_input import load_logs, report_messages
 from gpudiy.cli.progress import say
-from gpudiy.errors import InputError, format_count
+from gpudiy.errors import ExitCode, InputError, format_count
 
 if TYPE_CHECKING:
     from gpudiy.logs.columns import Columns
@@ -44,7 +44,7 @@ def check_logs(given: Namespace) -> int:
     log = load_logs(given.logs)
     problems = f", {format_count(len(log.problems), 'problem')}" if log.problems else ""
     print(f"{format_count(len(log.columns), 'record')} in {format_count(len(log.files), 'log')}{problems}")
-    return 2 if log.problems else 0
+    return ExitCode.BAD_INPUT if log.problems else ExitCode.FINE
 
 
 def print_summary(given: Namespace) -> int:
@@ -145,4 +145,4 @@ def check_claim(given: Namespace) -> int:
         raise InputError("these logs have no test in common, so the claim cannot be checked")
     answer = "fail" if broken else "pass"
     print(f"{answer}: {format_count(len(rows), 'test')} in both logs, {len(broken):,} against the claim")
-    return 1 if broken else 0
+    return ExitCode.NO if broken else ExitCode.FINE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import InputError
+from gpudiy.errors import ExitCode, InputError
 
 if TYPE_CHECKING:
     from gpudiy.models.deciding import DecidedTest
@@ -128,7 +128,7 @@ def _code(decided: DecidedTest, expected: Expectations | None, *, within_bound: 
 
     if decided.error:
         say(decided.error)
-        return 2
+        return ExitCode.BAD_INPUT
     undecided = [row for row in decided.rows if row.verdict.undecided]
     for row in undecided:
         hint = "; --unroll looks further" if row.verdict is Answer.BOUNDED else ""
@@ -140,4 +140,4 @@ def _code(decided: DecidedTest, expected: Expectations | None, *, within_bound: 
     if problem is None:
         return 0
     say(problem)
-    return code or 1
+    return code or ExitCode.NO

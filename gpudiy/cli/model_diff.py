@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive, seconds
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import format_count
+from gpudiy.errors import ExitCode, format_count
 from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(arguments: Namespace) -> int:
     if not found and not arguments.json:
         names = f"{models[0].name} from {models[1].name}"
         print(f"no test of these families with at most {arguments.edges} edges distinguishes {names}")
-    return 1 if found else 3 if passed_over else 0
+    return ExitCode.NO if found else ExitCode.FAILED if passed_over else ExitCode.FINE
 
 
 def _tests(families: list[str], most: int) -> Iterator[Test]:

@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from gpudiy.cli.argument_types import positive, seconds
+from gpudiy.errors import ExitCode
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import Test
@@ -52,7 +53,7 @@ def run(arguments: Namespace) -> int:
     for source in find_sources(paths):
         for test in load_tests(source):
             repairs = minimal_repairs(test, model, unroll=arguments.unroll, limit=arguments.limit)
-            code = code if repairs else 1
+            code = code if repairs else ExitCode.NO
             if arguments.json:
                 _print_json(test, model.name, repairs[: arguments.most])
                 continue

@@ -9,7 +9,7 @@ from argparse import Namespace
 
 from gpudiy.cli.answer_table import AnswerTable
 from gpudiy.cli.progress import progress, say
-from gpudiy.errors import InputError
+from gpudiy.errors import ExitCode, InputError
 from gpudiy.litmus.dependencies import DependencyRule, choose_kinds
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.asking import AnswerRow, AskedTest, Asker, ask_files
@@ -69,10 +69,10 @@ def _draw(asker: Asker, sources: list[str], file: str) -> int:
         raise InputError(reason, path=sources[0])
     if picture is None:
         say(f"{test.name}: {answer} by {model}, there is nothing to draw")
-        return 0
+        return ExitCode.FINE
     write_picture(picture, file)
     print(f"{test.name}: {answer} by {model}: {file}")
-    return 1
+    return ExitCode.NO
 
 
 class _AnswerPrinter:

@@ -7,9 +7,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpudiy.cli import INTERRUPTED, PATH_HELP, discard_output
+from gpudiy.cli import PATH_HELP, discard_output
 from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.progress import say
+from gpudiy.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +92,7 @@ def run(arguments: Namespace) -> int:
     tests, bad = load(arguments.paths) if built is None else (load_built_tests(built), 0)
     log = open_log_of_run(arguments.output or None, arguments.format, resume=arguments.resume, report_damage=say)
     table = RunTable(arguments.quiet, arguments.verbose)
-    code = 2 if bad else 0
+    code = ExitCode.BAD_INPUT if bad else ExitCode.FINE
     show_record: Callable[[Record], None] = _print_json_line if arguments.json else table.show
     if log is not None:
         show_record = _survive_closed_output(show_record)
@@ -101,7 +102,7 @@ def run(arguments: Namespace) -> int:
     except KeyboardInterrupt:
         kept = f"; what was finished is in {arguments.output}" if log is not None else ""
         say(f"gpudiy: interrupted{kept}")
-        code = INTERRUPTED
+        code = ExitCode.INTERRUPTED
     finally:
         if log is not None:
             log.close()
@@ -149,7 +150,7 @@ def _run_on(
     log: GrowingLog | None,
     show_record: Callable[[Record], None],
     quiet: bool,
-) -> int:
+) -> ExitCode:
     from gpudiy.cli.progress import RunProgress
     from gpudiy.devices.run import run_on_device
     from gpudiy.devices.worker import WorkerFailure
@@ -167,21 +168,21 @@ def _run_on(
     return _combine_codes(codes)
 
 
-def _exit_code(record: Record) -> int | None:
+def _exit_code(record: Record) -> ExitCode | None:
     """The exit code for one record; None if its test cannot be run on the device."""
-    from gpudiy.logs.decision import Sighting, decide_record
+    from gpudiy.logs.decision import Sighting, breaks_claim, decide_record
 
     sighting = decide_record(record).sighting
     if sighting is Sighting.NOT_RUNNABLE:
         return None
     if sighting in (Sighting.FAILED, Sighting.DEAD):
-        return 3
-    return int(sighting is Sighting.OBSERVED and not record.condition.startswith("exists"))
+        return ExitCode.FAILED
+    return ExitCode.NO if breaks_claim(record) else ExitCode.FINE
 
 
-def _combine_codes(codes: list[int | None]) -> int:
+def _combine_codes(codes: list[ExitCode | None]) -> ExitCode:
     ran = [code for code in codes if code is not None]
-    return max(ran) if ran else 3 * bool(codes)
+    return max(ran) if ran else ExitCode.FAILED if codes else ExitCode.FINE
 
 
 def _survive_closed_output(show_record: Callable[[Record], None]) -> Callable[[Record], None]:

@@ -6,6 +6,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from gpudiy.cli import PATH_HELP
+from gpudiy.errors import ExitCode
 
 EPILOG = """\
 examples:
@@ -53,4 +54,4 @@ def run(arguments: Namespace) -> int:
         except LitmusError as error:
             bad += 1
             print(error, file=sys.stderr)
-    return 2 if bad else 0
+    return ExitCode.BAD_INPUT if bad else ExitCode.FINE

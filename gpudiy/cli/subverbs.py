@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from gpudiy.cli import BAD_INPUT, SUBVERBS
+from gpudiy.cli import SUBVERBS
+from gpudiy.errors import ExitCode
 
 
 def epilog_of(verb: str, about: str) -> str:
@@ -21,4 +22,4 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     arguments.parser.print_help(sys.stderr)
-    return BAD_INPUT
+    return ExitCode.BAD_INPUT

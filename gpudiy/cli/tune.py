@@ -11,6 +11,7 @@ from gpudiy.cli import PATH_HELP
 from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.progress import say
 from gpudiy.cli.run import OPENER, load
+from gpudiy.errors import ExitCode
 from gpudiy.files import expect_writable, write_whole
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def run(arguments: Namespace) -> int:
     if arguments.output:
         expect_writable(arguments.output)
     if bad or not tests:
-        return 2
+        return ExitCode.BAD_INPUT
     progress = RunProgress(1, arguments.iterations, arguments.quiet)
     with Runner(arguments.device, OPENER, progress.tell) as runner:
         settings = RunSettings(arguments.iterations, seed, limit=arguments.limit)
@@ -86,7 +87,7 @@ def _search(tuning: Tuning, arguments: Namespace) -> int:
     if arguments.output:
         _write_settings(found.book(), tuning, arguments, f"{found.tried} tried")
         (say if arguments.json else print)(f"written to {arguments.output}")
-    return 0 if found.single else 1
+    return ExitCode.FINE if found.single else ExitCode.NO
 
 
 def _write_settings(book: IncantationBook, tuning: Tuning, arguments: Namespace, how: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from gpudiy.cli.progress import say
-from gpudiy.errors import InputError
+from gpudiy.errors import ExitCode, InputError
 from gpudiy.litmus.sources import load_tests
 from gpudiy.models.deciding import HowToDecide
 from gpudiy.models.execution_picture import picture_of_explanation
@@ -28,10 +28,10 @@ def draw_execution(sources: list[str], models: list[str], file: str, how: HowToD
         explanation = explain(verdict, None if limit is None else time.monotonic() + limit)
     except OutOfTime:
         say(f"{verdict.test.name} is {verdict.answer} by {verdict.model_label}, but not explained in {limit:g} s")
-        return 3
+        return ExitCode.FAILED
     if explanation.execution is None:
         say(f"{verdict.test.name} is forbidden by {verdict.model_label}: no run ends like this, nothing to draw")
-        return 1
+        return ExitCode.NO
     write_picture(picture_of_explanation(explanation), file)
     print(f"{verdict.test.name} is {verdict.answer} by {verdict.model_label}: {file}")
-    return 0
+    return ExitCode.FINE

@@ -30,34 +30,57 @@ def compare_values(comparison: Comparison, left: int, right: int, type: ScalarTy
 
 def modify_value(operation: AtomicOperation, old: int, operands: list[int], type: ScalarType) -> int | None:
     """What an atomic writes; None if it writes nothing."""
-    if operation is AtomicOperation.CAS:
-        return wrap_value(operands[1], type) if wrap_value(old, type) == wrap_value(operands[0], type) else None
-    if operation is AtomicOperation.EXCH:
-        return wrap_value(operands[0], type)
     memory, operand = read_as_type(old, type), read_as_type(operands[0], type)
-    if operation is AtomicOperation.INC:
-        return wrap_value(0 if memory >= operand else memory + 1, type)
-    if operation is AtomicOperation.DEC:
-        return wrap_value(operand if memory == 0 or memory > operand else memory - 1, type)
-    return wrap_value(_binary(operation, memory, operand), type)
+    match operation:
+        case AtomicOperation.CAS:
+            return wrap_value(operands[1], type) if memory == operand else None
+        case AtomicOperation.EXCH:
+            return wrap_value(operand, type)
+        case AtomicOperation.INC:
+            return wrap_value(0 if memory >= operand else memory + 1, type)
+        case AtomicOperation.DEC:
+            return wrap_value(operand if memory == 0 or memory > operand else memory - 1, type)
+        case (
+            AtomicOperation.ADD
+            | AtomicOperation.SUB
+            | AtomicOperation.MUL
+            | AtomicOperation.DIV
+            | AtomicOperation.MIN
+            | AtomicOperation.MAX
+            | AtomicOperation.AND
+            | AtomicOperation.OR
+            | AtomicOperation.XOR
+        ):
+            return wrap_value(_binary(operation, memory, operand), type)
 
 
 def compute_value(alu: Alu, values: list[int]) -> int:
     """The result of an instruction on registers."""
     operation, type = alu.operation, alu.type
-    if operation is AluOperation.SELP:
-        return wrap_value(values[0] if values[2] else values[1], type)
-    if operation in (AluOperation.MOV, AluOperation.CVT):
-        return wrap_value(read_as_type(values[0], alu.source_type or type), type)
-    if operation is AluOperation.NOT:
-        return wrap_value(1 - values[0] if type is ScalarType.PRED else ~values[0], type)
-    if operation in (AluOperation.SHL, AluOperation.SHR):
-        distance = min(values[1] & 0xFFFFFFFF, type.bits)
-        if operation is AluOperation.SHL:
-            return wrap_value(values[0] << distance, type)
-        pattern = wrap_value(values[0], type) if type[0] == "s" else values[0] & ((1 << type.bits) - 1)
-        return wrap_value(pattern >> distance, type)
-    return wrap_value(_binary(operation, read_as_type(values[0], type), read_as_type(values[1], type)), type)
+    match operation:
+        case AluOperation.MOV | AluOperation.CVT:
+            return wrap_value(read_as_type(values[0], alu.source_type or type), type)
+        case (
+            AluOperation.ADD
+            | AluOperation.SUB
+            | AluOperation.MUL
+            | AluOperation.DIV
+            | AluOperation.MIN
+            | AluOperation.MAX
+            | AluOperation.AND
+            | AluOperation.OR
+            | AluOperation.XOR
+        ):
+            return wrap_value(_binary(operation, read_as_type(values[0], type), read_as_type(values[1], type)), type)
+        case AluOperation.SELP:
+            return wrap_value(values[0] if values[2] else values[1], type)
+        case AluOperation.NOT:
+            return wrap_value(1 - values[0] if type is ScalarType.PRED else ~values[0], type)
+        case AluOperation.SHL:
+            return wrap_value(values[0] << min(values[1] & 0xFFFFFFFF, type.bits), type)
+        case AluOperation.SHR:
+            pattern = wrap_value(values[0], type) if type[0] == "s" else values[0] & ((1 << type.bits) - 1)
+            return wrap_value(pattern >> min(values[1] & 0xFFFFFFFF, type.bits), type)
 
 
 def _binary(operation: str, left: int, right: int) -> int:

@@ -71,6 +71,11 @@ def count_sightings(record: Record) -> int:
     return record.negative if record.condition.startswith("forall") else record.positive
 
 
+def breaks_claim(record: Record) -> bool:
+    """Whether an outcome was observed that the test claims never to have: of `~exists` and `forall`."""
+    return sighting_of(record)[0] is Sighting.OBSERVED and not record.condition.startswith("exists")
+
+
 def _failure(record: Record, sightings: int) -> str:
     """Why the run is not evidence; empty where it is."""
     if record.ending not in EVIDENCE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from gpudiy.errors import ExitCode
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.errors import LitmusError
 from gpudiy.litmus.sources import load_tests
@@ -28,7 +29,7 @@ class AnswerRow:
     test: str
     model: str
     answer: str
-    exit_code: int
+    exit_code: ExitCode
     reason: str
     text: str
     facts: dict[str, object] = field(default_factory=dict)
@@ -89,9 +90,11 @@ def ask_files(sources: Sequence[str], asker: Asker, jobs: int) -> Iterator[list[
     return map_in_processes(asker, sources, jobs)
 
 
-def _exit_code(answer: AnswerWord, *, bad: bool) -> int:
+def _exit_code(answer: AnswerWord, *, bad: bool) -> ExitCode:
     """0 if all is well, 1 if not; else that of an undecided answer."""
-    return answer.exit_code if answer.undecided else int(bad)
+    if answer.undecided:
+        return answer.exit_code
+    return ExitCode.NO if bad else ExitCode.FINE
 
 
 def _race_facts(verdict: RaceVerdict) -> dict[str, object]:

@@ -6,7 +6,7 @@ import csv
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpudiy.errors import InputError
+from gpudiy.errors import ExitCode, InputError
 from gpudiy.files import read_text
 from gpudiy.models.deciding import DecidedTest
 from gpudiy.models.verdict import UNDECIDED, Answer
@@ -77,9 +77,11 @@ class Expectations:
         return f"{self.agreed} as expected, {self.differed} not{unasked}"
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """0 if all is as expected, 1 if a verdict is not, 2 if nothing was expected of any test."""
-        return 2 if not self.met else 1 if self.differed else 0
+        if not self.met:
+            return ExitCode.BAD_INPUT
+        return ExitCode.NO if self.differed else ExitCode.FINE
 
     def _key(self, decided: DecidedTest) -> str | None:
         parts = Path(decided.file).parts

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpudiy.errors import InputError
+from gpudiy.errors import ExitCode, InputError
 from gpudiy.litmus.condition import Expression, Not, Quantifier, holds
 from gpudiy.litmus.control_flow import may_end
 from gpudiy.litmus.dependencies import DependencyRule
@@ -49,9 +49,11 @@ class AnswerWord(StrEnum):
         return self.startswith(UNDECIDED)
 
     @property
-    def exit_code(self) -> int:
+    def exit_code(self) -> ExitCode:
         """Of an undecided answer: 2 for a test that the model has no meaning for, 3 for one that needs more."""
-        return 0 if not self.undecided else 2 if self == NOT_SUPPORTED else 3
+        if not self.undecided:
+            return ExitCode.FINE
+        return ExitCode.BAD_INPUT if self == NOT_SUPPORTED else ExitCode.FAILED
 
 
 class Answer(AnswerWord):

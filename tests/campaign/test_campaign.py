@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -162,3 +163,16 @@ def test_status_and_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     told = capsys.readouterr().out
     assert "5 of 5 runs (100 %)" in told
     assert told.endswith("done\n")
+
+
+def test_status_counts_only_tests_of_the_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A plan that has lost tests since keeps their records, but says nothing about them."""
+    plan = plan_file(tmp_path, 6, ["sim:kepler"])
+    assert main(["campaign", "run", str(plan), "-q"]) == 0
+    plan_file(tmp_path, 2, ["sim:kepler"])
+    capsys.readouterr()
+    assert main(["campaign", "run", str(plan), "-q"]) == 0
+    printed = capsys.readouterr().out
+    assert "2 tests on sim:kepler" in printed
+    assert re.search(r"2 runs, 1,000 iterations, [012] of 2 tests observed", printed), printed
+    assert len(load_records(read_plan(plan))) == 6
