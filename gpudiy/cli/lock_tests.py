@@ -7,6 +7,7 @@ from pathlib import Path
 
 from gpudiy.cli.lock_reading import LOCK_HELP, add_reading_arguments, reading_of
 from gpudiy.cli.progress import progress, say
+from gpudiy.errors import format_count
 from gpudiy.files import write_whole
 
 EPILOG = """\
@@ -47,5 +48,5 @@ def run(arguments: Namespace) -> int:
     folder = Path(arguments.output)
     for found in tests:
         write_whole(folder / f"{found.test.name}.litmus", print_test(found.test))
-    say(f"{len(tests):,} tests in {folder}")
+    say(f"{format_count(len(tests), 'test')} in {folder}")
     return 0
