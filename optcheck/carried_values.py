@@ -68,9 +68,10 @@ def assume_carried(
         return None
     label, registers = found
     words: dict[str, CarriedWord] = {}
+    held = step.before
     for one in _carried_words(run, label):
         wanted = one.shift(registers[one.register])
-        for name, before in step.before.items():
+        for name, before in held.items():
             if name in words or name[0] not in "R[" or assumption(step.block, name, one) in refuted:
                 continue
             values = samples.values(before)

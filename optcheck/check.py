@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -82,44 +83,56 @@ class _FindingCache:
     def check_tests(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
         code = _code_of(function)
         changed: dict[object, Check] = {}  # deviations quote lines of this function and of the test
+        previous: tuple[Test, Specification] | None = None
         for test in tests:
-            specification = specify(test)
+            same = previous is not None and _has_same_code(test, previous[0])
+            specification = previous[1] if previous is not None and same else specify(test)
+            previous = test, specification
             frame = self.frames(function.name, test)
             key = (code, specification.problem, tuple(map(id, specification.threads)), frame)
             if key in self.unchanged:
-                same = self.unchanged[key][0]
-                yield replace(
-                    same, kernel=function.name, test=test.name, clusters=_shift_lines(same.clusters, function)
-                )
+                found = self.unchanged[key][0]
+                clusters = _map_lines(found.clusters, function.lines.__getitem__)
+                yield replace(found, kernel=function.name, test=test.name, clusters=clusters)
                 continue
             shown = (test.threads, *key)
             if shown not in changed:
                 changed[shown] = check_test(function, test, specification, self.architecture, frame)
             check = replace(changed[shown], test=test.name)
             if check.finding is Finding.UNCHANGED:
-                self.unchanged[key] = replace(check, clusters=_shift_lines(check.clusters, function, -1)), specification
+                self.unchanged[key] = replace(check, clusters=_number_lines(check.clusters, function)), specification
             yield check
 
 
+def _has_same_code(one: Test, other: Test) -> bool:
+    """Whether two tests have the same specification: they differ only in names, scope trees and conditions."""
+    if one.threads != other.threads or one.registers != other.registers:
+        return False
+    return one.init == other.init and one.memory_map == other.memory_map
+
+
 def _code_of(function: SassFunction) -> object:
-    """What a finding depends on: equal instructions are one object, and lines are relative to the start."""
-    start = function.lines[0]
+    """What a finding depends on: equal instructions are one object."""
     return (
-        tuple(map(id, function.instructions)),
-        tuple([line - start for line in function.lines]),
-        tuple((index, tuple(function.targets_of(index) or ())) for index in function.named_targets),
+        function.identities,
+        tuple([(index, *(function.targets_of(index) or ())) for index in function.named_targets]),
     )
 
 
-def _shift_lines(clusters: tuple[Cluster, ...], function: SassFunction, sign: int = 1) -> tuple[Cluster, ...]:
-    """Add the first line of the function to the lines of clusters, or subtract it."""
-    by = sign * function.lines[0]
+def _number_lines(clusters: tuple[Cluster, ...], function: SassFunction) -> tuple[Cluster, ...]:
+    """Clusters with the indexes of instructions instead of their lines."""
+    return _map_lines(clusters, lambda line: bisect_left(function.lines, line))
+
+
+def _map_lines(clusters: tuple[Cluster, ...], change: Callable[[int], int]) -> tuple[Cluster, ...]:
     return tuple(
         replace(
             cluster,
             entries=tuple(
-                (line + by, position, None if access is None else access + by)
-                for line, position, access in cluster.entries
+                [
+                    (change(line), position, None if access is None else change(access))
+                    for line, position, access in cluster.entries
+                ]
             ),
         )
         for cluster in clusters

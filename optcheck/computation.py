@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-from optcheck.operands import Registers, read_register
+from optcheck.noted_values import Cases, NotedValues
+from optcheck.operands import read_register
 from optcheck.sass import SassInstruction
 from optcheck.semantics import PURE, results
 from optcheck.term import Term
 
-
-class _ReadRegisters(dict[str, Term]):
-    """Registers that note what is read of them before it is written."""
-
-    def __init__(self, registers: Registers) -> None:
-        super().__init__(registers)
-        self.read: dict[str, Term | None] = {}
-        self.written: dict[str, Term] = {}
-
-    def get(self, name: str, default: object = None) -> Term | None:  # type: ignore[override]
-        found = super().get(name)
-        if name not in self.written:
-            self.read[name] = found
-        return found
-
-    def write(self, words: dict[str, Term]) -> None:
-        """What an instruction writes."""
-        self.update(words)
-        self.written.update(words)
+MOST_COMPUTATIONS = 1 << 15
 
 
 class Computation:
@@ -36,36 +19,34 @@ class Computation:
 
     def __init__(self, instructions: tuple[SassInstruction, ...]) -> None:
         self.instructions = instructions
-        self._known: list[tuple[tuple[str, ...], dict[tuple[Term | None, ...], dict[str, Term]]]] = []
+        self.length = len(instructions)
+        self._cases: Cases[str, Term, dict[str, Term]] = Cases()
 
     def run(self, registers: dict[str, Term]) -> dict[str, Term]:
         """The registers that are written, with their values; nobody may change them."""
-        for names, found in self._known:
-            written = found.get(tuple(map(registers.get, names)))
-            if written is not None:
-                return written
-        noted = _ReadRegisters(registers)
+        known = self._cases.find(registers.get)
+        if known is not None:
+            return known
+        noted = NotedValues(registers)
         for instruction in self.instructions:
             move = instruction.plain_move
-            noted.write(results(instruction, noted, 0) if move is None else {move[0]: read_register(move[1], noted)})
-        names, words = tuple(noted.read), tuple(noted.read.values())
-        for others, found in self._known:
-            if others == names:
-                found[words] = noted.written
-                return noted.written
-        self._known.append((names, {words: noted.written}))
+            noted.update(results(instruction, noted, 0) if move is None else {move[0]: read_register(move[1], noted)})
+        for name in noted.read:
+            registers.get(name)  # these may be noted too
+        self._cases.keep(noted.read, noted.written)
         return noted.written
 
 
-_COMPUTATIONS: dict[tuple[str, ...], Computation] = {}  # by the texts of their instructions
+_COMPUTATIONS: dict[tuple[int, ...], Computation] = {}  # by the identities of their instructions, which are kept
 
 
-def computation_of(instructions: tuple[SassInstruction, ...]) -> Computation:
+def computation_of(identities: tuple[int, ...], instructions: list[SassInstruction]) -> Computation:
     """The computation of these instructions, with what it computed before."""
-    texts = tuple([one.text for one in instructions])
-    found = _COMPUTATIONS.get(texts)
+    found = _COMPUTATIONS.get(identities)
     if found is None:
-        found = _COMPUTATIONS[texts] = Computation(instructions)
+        if len(_COMPUTATIONS) >= MOST_COMPUTATIONS:
+            forget_computations()
+        found = _COMPUTATIONS[identities] = Computation(tuple(instructions))
     return found
 
 

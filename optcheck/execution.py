@@ -7,15 +7,17 @@ head, it ends there. So what holds for all paths holds for every number of round
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
-
+from optcheck.code_rest import CodeRests
 from optcheck.computation import Computation, computation_of, only_computes
 from optcheck.condition_code import generic_address
+from optcheck.executed_code import PROVED_RESTS, STRAIGHT_RUNS, ProvedRest, StraightRun
 from optcheck.graph import Graph
-from optcheck.join_targets import PUSHES, Stack, pop, pushed_for
+from optcheck.join_targets import PUSHES, pop, pushed_for
+from optcheck.loop_body import find_loop_bodies, unknown_words
+from optcheck.noted_values import NotedValues
 from optcheck.opcodes import COMPUTING
 from optcheck.operands import read_operand, read_register
+from optcheck.path_state import PathState, Watcher
 from optcheck.path_steps import (
     NotUnderstood,
     PathEnd,
@@ -24,7 +26,6 @@ from optcheck.path_steps import (
     SassFence,
     SassLoop,
     SassTable,
-    Step,
 )
 from optcheck.sass import (
     TRUE,
@@ -39,53 +40,14 @@ from optcheck.sass import (
 from optcheck.sass import UNIFORM_ZERO as UNIFORM_ZERO_REGISTER
 from optcheck.sass import ZERO as ZERO_REGISTER
 from optcheck.semantics import results
-from optcheck.term import ZERO, Term, add, entry, negate, number, symbol
+from optcheck.stack_words import STACK, find_stack_offset, stack_word
+from optcheck.term import ZERO, Term, add, negate, number, symbol
 
 MOST_STEPS = 40_000  # instructions of all paths together
-STACK = "R1"
 VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
 SILENT = frozenset({"NOP", "YIELD", "BMOV", "DEPBAR", "LDGDEPBAR"})  # change no register and no memory
 ENDS = frozenset({"EXIT", "RET"})
 NOT_KNOWN = Computation(())  # whether instructions only compute
-
-
-class Watcher(Protocol):
-    """What follows a path; each of its methods may raise an exception to stop the execution."""
-
-    def step(self, step: Step) -> None:
-        """The path decides something, or orders its accesses."""
-
-    def access(self, step: SassAccess) -> tuple[Term, ...]:
-        """The path accesses memory: what it reads, if that is known."""
-
-    def enter(self, step: SassLoop) -> dict[str, Term]:
-        """The path enters a loop: what it carries from round to round, if that is known."""
-
-    def jump(self, step: SassTable) -> None:
-        """The path goes through a table that the listing does not show."""
-
-    def end(self, end: PathEnd) -> None:
-        """The path ends."""
-
-    def fork(self) -> Watcher:
-        """A copy that follows another way from here."""
-
-
-@dataclass(slots=True)
-class _State:
-    index: int
-    registers: dict[str, Term]
-    watcher: Watcher
-    decided: dict[Term, bool]
-    heads: dict[int, tuple[dict[str, int], Stack]] = field(default_factory=dict)  # of the loops: where threads meet
-    stack: Stack = ()
-    barriers: dict[str, int] = field(default_factory=dict)
-    resumed: bool = False  # the loop that begins here was entered already
-    moved: bool = False  # the path is no longer where it began
-
-    def fork(self, index: int) -> _State:
-        registers, decided = dict(self.registers), dict(self.decided)
-        return _State(index, registers, self.watcher.fork(), decided, self.heads, self.stack, self.barriers, True, True)
 
 
 class SassExecution:
@@ -94,48 +56,61 @@ class SassExecution:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.instructions = graph.function.instructions
-        self.bodies = _loop_bodies(graph)
+        self.identities = graph.function.identities
+        self.bodies = find_loop_bodies(graph)
+        self.rests = CodeRests(graph, self.bodies)
         self.starts = {graph.starts[head]: head for head in self.bodies}
         self.steps = 0
         self.start = 0
-        self.waiting: list[_State] = []
+        self.places = {0, *self.starts}  # where a path may end because it was there before
+        self.waiting: list[PathState] = []
+        self._straight_ends: dict[int, int] = {}  # by where straight code begins
         self._computations: dict[int, Computation | None] = {}  # by where they begin
 
     def run(self, watcher: Watcher, start: int = 0) -> None:
         """Run all paths from an instruction on; raises `NotUnderstood`."""
-        self.waiting = [_State(start, {}, watcher, {})]
         self.start = start
+        self.places = {start, *self.starts}
+        self._run_paths(PathState(start, {}, watcher, {}))
+
+    def _run_paths(self, first: PathState) -> None:
+        before, self.waiting = self.waiting, [first]
         while self.waiting:
             state = self.waiting.pop()
-            state.watcher.end(self._run_path(state))
+            end = self._run_path(state)
+            if end is not None:
+                state.watcher.end(end)
+        self.waiting = before
 
-    def _run_path(self, state: _State) -> PathEnd:
-        """Run a path to its end; where it forks, the other way waits."""
-        starts = self.starts
+    def _run_path(self, state: PathState) -> PathEnd | None:
+        """Run a path to its end, None if its rest is proved; where it forks, the other way waits."""
         while True:
             index = state.index
             if index >= len(self.instructions):
                 return self._leave_fragment(state)
+            if state.chosen and not state.resumed:
+                state.chosen = False
+                if self._prove_rest(state):
+                    return None
             self.steps += 1
             if self.steps > MOST_STEPS:
                 raise NotUnderstood("the function has too many paths", index)
-            head = starts.get(index)
-            if head is not None and not state.resumed:
-                if head in state.heads:
-                    if state.heads[head] != (state.barriers, state.stack):
-                        raise NotUnderstood("threads meet elsewhere in the next round of a loop", index)
-                    return PathEnd(index, self.instructions[index], head, state.registers)
-                self._enter_loop(state, head)
-            elif index == self.start and state.moved:
-                return PathEnd(index, self.instructions[index], None, state.registers)
+            if index in self.places:
+                end_of_round = self._come_to(state, index)
+                if end_of_round is not None:
+                    return end_of_round
             state.resumed = False
             state.moved = True
+            end = self._straight_ends.get(index) or self._find_straight_end(index)
+            if end > index and state.watcher.common is not None:
+                self._run_straight(state, end)
+                continue
             computation = self._computations.get(index, NOT_KNOWN)
             if computation is NOT_KNOWN:
                 computation = self._find_computation(index)
             if computation is not None:
                 state.registers.update(computation.run(state.registers))
-                state.index += len(computation.instructions)
+                state.index += computation.length
                 continue
             instruction = self.instructions[index]
             if instruction.guard is not None and not self._holds(state, instruction.guard, index):
@@ -147,31 +122,112 @@ class SassExecution:
                 return PathEnd(index, instruction, None, state.registers)
             self._step(state, instruction)
 
-    def _leave_fragment(self, state: _State) -> PathEnd:
+    def _come_to(self, state: PathState, index: int) -> PathEnd | None:
+        """At the head of a loop, or where the paths began: the end of the path if it was here before."""
+        head = self.starts.get(index)
+        if head is not None and not state.resumed:
+            if head in state.heads:
+                if state.heads[head] != (state.barriers, state.stack):
+                    raise NotUnderstood("threads meet elsewhere in the next round of a loop", index)
+                return PathEnd(index, self.instructions[index], head, state.registers)
+            self._enter_loop(state, head)
+        elif index == self.start and state.moved:
+            return PathEnd(index, self.instructions[index], None, state.registers)
+        return None
+
+    def _leave_fragment(self, state: PathState) -> PathEnd:
         """Only the code of a kernel must have an end."""
         last = len(self.instructions) - 1
         if any(one.ends for one in self.instructions):
             raise NotUnderstood("the code has no end", last)
         return PathEnd(last, self.instructions[last], None, state.registers)
 
+    def _prove_rest(self, state: PathState) -> bool:
+        """Prove the rest of a path, unless that was done before; false if it depends on more than is known of it."""
+        summary = state.watcher.summarize(state.registers)
+        rest = self.rests.find(state.index, state.heads, state.barriers)
+        if summary is None or rest is None or state.stack or isinstance(state.registers, NotedValues):
+            return False
+        if self.start in rest.places:
+            return False
+        key = (rest.key, summary.key, tuple(state.decided.items()), state.unknowns)
+        proved = PROVED_RESTS.find(key, state.registers.get)
+        if proved is not None and self.steps + proved.steps <= MOST_STEPS:
+            self.steps += proved.steps
+            summary.found.update(proved.found.renumber(dict(enumerate(rest.places))))
+            return True
+        state.registers = registers = NotedValues(state.registers)
+        earlier, steps = summary.found.take(), self.steps
+        self._run_paths(state)
+        found = summary.found.take()
+        numbers = {place: number for number, place in enumerate(rest.places)}
+        kept = (summary.kept, [self.instructions[place] for place in rest.places])
+        PROVED_RESTS.keep(key, registers.read, ProvedRest(found.renumber(numbers), self.steps - steps, kept))
+        summary.found.update(earlier)
+        summary.found.update(found)
+        return True
+
+    def _run_straight(self, state: PathState, end: int) -> None:
+        """Run the instructions up to the next branch, which belong to no thread, as they ran before."""
+        start = state.index
+        key = (self.identities[start:end], state.watcher.common, state.unknowns)
+        known = STRAIGHT_RUNS.find(key, state.registers.get)
+        if known is not None:
+            state.registers.update(known.written)
+            state.unknowns += known.unknowns
+            state.watcher.add_loads(known.loads)
+            state.index = end
+            self.steps += known.steps - 1
+            return
+        registers, unknowns, loads, steps = state.registers, state.unknowns, state.watcher.loads, self.steps
+        state.registers = noted = NotedValues(registers)
+        while state.index < end:
+            self._step(state, self.instructions[state.index])
+        for name in noted.read:
+            registers.get(name)  # these may be noted too
+        registers.update(noted.written)
+        state.registers = registers
+        self.steps += end - start - 1
+        if state.watcher.common is not None:
+            run = StraightRun(
+                noted.written,
+                state.watcher.loads - loads,
+                state.unknowns - unknowns,
+                self.steps - steps,
+                self.instructions[start:end],
+            )
+            STRAIGHT_RUNS.keep(key, noted.read, run)
+
+    def _find_straight_end(self, start: int) -> int:
+        """The end of the code from here on that has no branches, up to the head of a loop."""
+        end = start
+        while end < len(self.instructions) and self.instructions[end].is_straight:
+            end += 1
+            if end in self.places:
+                break
+        self._straight_ends[start] = end
+        return end
+
     def _find_computation(self, index: int) -> Computation | None:
         """The instructions from here on that only compute, up to the head of a loop."""
         end = index
         while end < len(self.instructions) and only_computes(self.instructions[end]):
             end += 1
-            if end in self.starts:
+            if end in self.places:
                 break
-        found = computation_of(tuple(self.instructions[index:end])) if end > index else None
+        found = None
+        if end > index:
+            found = computation_of(self.identities[index:end], self.instructions[index:end])
         self._computations[index] = found
         return found
 
-    def _holds(self, state: _State, guard: PredicateOperand, index: int) -> bool:
+    def _holds(self, state: PathState, guard: PredicateOperand, index: int) -> bool:
         """Whether the predicate holds on this path; if both are possible, the other way waits."""
         if guard.name in TRUE:
             return not guard.negated
         return self._decide(state, read_register(guard.name, state.registers), index) != guard.negated
 
-    def _decide(self, state: _State, condition: Term, index: int) -> bool:
+    def _decide(self, state: PathState, condition: Term, index: int) -> bool:
         if condition.is_number:
             return condition is not ZERO
         turned = condition.operation == "not"
@@ -182,23 +238,23 @@ class SassExecution:
             for one, value in ((other, False), (state, True)):
                 one.decided[plain] = value
                 one.watcher.step(SassDecision(index, plain, value))
+                one.chosen = one.watcher.chosen
             self.waiting.append(other)
             known = True
         return known != turned
 
-    def _enter_loop(self, state: _State, head: int) -> None:
+    def _enter_loop(self, state: PathState, head: int) -> None:
         names, places = self.bodies[head]
-        base = _stack_offset(read_register(STACK, state.registers))
-        if places and base is None:
+        base = find_stack_offset(read_register(STACK, state.registers)) if places else 0
+        if base is None:
             raise NotUnderstood("an access to the stack is not understood", self.graph.starts[head])
-        names = [*names, *(stack_word((base or 0) + place) for place in places)]
-        before = {name: read_register(name, state.registers) for name in names}
-        known = state.watcher.enter(SassLoop(head, before))
-        for name in names:
-            state.registers[name] = known.get(name) or symbol("loop", head, name)
+        names += tuple([stack_word(base + place) for place in places])
+        known = state.watcher.enter(SassLoop(head, names, state.registers))
+        state.registers.update(unknown_words(len(state.heads), names))
+        state.registers.update(known)
         state.heads = {**state.heads, head: (state.barriers, state.stack)}
 
-    def _step(self, state: _State, instruction: SassInstruction) -> None:
+    def _step(self, state: PathState, instruction: SassInstruction) -> None:
         index = state.index
         opcode = instruction.opcode
         state.index += 1
@@ -218,13 +274,15 @@ class SassExecution:
             self._converge(state, instruction, index)
         elif opcode in SILENT:
             for name in instruction.writes:
-                state.registers[name] = symbol("silent", index, name)
+                state.unknowns += 1
+                state.registers[name] = symbol("silent", state.unknowns, name)
         elif opcode in COMPUTING:
-            state.registers.update(results(instruction, state.registers, index))
+            state.unknowns += 1
+            state.registers.update(results(instruction, state.registers, state.unknowns))
         else:
             raise NotUnderstood(f"{opcode} is not understood", index)
 
-    def _converge(self, state: _State, instruction: SassInstruction, index: int) -> None:
+    def _converge(self, state: PathState, instruction: SassInstruction, index: int) -> None:
         """BSSY says where the threads of a warp will meet; BSYNC must be just before that place."""
         operand = instruction.operands[0] if instruction.operands else None
         barrier = operand.text if isinstance(operand, NameOperand) else str(operand)
@@ -241,7 +299,7 @@ class SassExecution:
             raise NotUnderstood("the target of a branch is not in the listing", index)
         return targets[0]
 
-    def _branch(self, state: _State, instruction: SassInstruction, index: int) -> None:
+    def _branch(self, state: PathState, instruction: SassInstruction, index: int) -> None:
         for operand in instruction.operands:
             if isinstance(operand, PredicateOperand):
                 taken = self._decide(state, read_operand(operand, state.registers), index)
@@ -249,7 +307,7 @@ class SassExecution:
                     return
         state.index = self._target(index)
 
-    def _branch_by_table(self, state: _State, index: int) -> None:
+    def _branch_by_table(self, state: PathState, index: int) -> None:
         following = self.graph.successors[self.graph.block_of[index]]
         if not following:
             raise NotUnderstood("the targets of a jump are not in the listing", index)
@@ -262,7 +320,7 @@ class SassExecution:
             self.waiting.append(other)
         state.index = self.graph.starts[following[0]]
 
-    def _pop(self, state: _State, pushed: str, index: int) -> None:
+    def _pop(self, state: PathState, pushed: str, index: int) -> None:
         """The threads go on where the last instruction of this kind says."""
         popped = pop(state.stack, pushed)
         if popped is None:
@@ -271,7 +329,7 @@ class SassExecution:
 
     # Memory.
 
-    def _access(self, state: _State, instruction: SassInstruction, index: int) -> None:
+    def _access(self, state: PathState, instruction: SassInstruction, index: int) -> None:
         address = instruction.address
         if address is None:
             raise NotUnderstood(f"{instruction.opcode} without an address", index)
@@ -292,15 +350,18 @@ class SassExecution:
         known = state.watcher.access(SassAccess(index, instruction, place, offset, data, descriptor))
         for name, word in instruction.writes.items():
             if name[0] == "P" or word >= len(known):
-                state.registers[name] = symbol("loaded", index, name)
+                state.unknowns += 1
+                state.registers[name] = symbol("loaded", state.unknowns, name)
             else:
                 state.registers[name] = known[word]
 
-    def _access_stack(self, state: _State, instruction: SassInstruction, address: AddressOperand, index: int) -> None:
+    def _access_stack(
+        self, state: PathState, instruction: SassInstruction, address: AddressOperand, index: int
+    ) -> None:
         """Words of the stack are like registers."""
         base = address.registers[0] if address.registers else None
         place = add(read_operand(base, state.registers), number(address.offset)) if base else number(address.offset)
-        offset = _stack_offset(place)
+        offset = find_stack_offset(place)
         if offset is None or not set(instruction.modifiers) <= {"64", "128"}:
             raise NotUnderstood("an access to the stack is not understood", index)
         for word in range(instruction.words):
@@ -313,23 +374,7 @@ class SassExecution:
                 state.registers[successor(register.name, word)] = read_register(name, state.registers)
 
 
-def stack_word(offset: int) -> str:
-    """The name under which a word of the stack is kept, by its distance from the stack pointer at entry."""
-    return f"[{offset}]"
-
-
-def _stack_offset(place: Term) -> int | None:
-    start = entry(STACK)
-    if place is start:
-        return 0
-    if place.operation == "add" and len(place.arguments) == 2 and place.arguments[0] is start:
-        last = place.arguments[1]
-        if isinstance(last, Term) and last.is_number:
-            return last.number - (1 << 32) if last.number >> 31 else last.number
-    return None
-
-
-def _address(operand: AddressOperand, instruction: SassInstruction, state: _State, index: int) -> tuple[Term, Term]:
+def _address(operand: AddressOperand, instruction: SassInstruction, state: PathState, index: int) -> tuple[Term, Term]:
     """The two words of the sum of the registers of an address; the upper one is 0 if it has 32 bits."""
     registers = [one for one in operand.registers if one.name not in (ZERO_REGISTER, UNIFORM_ZERO_REGISTER)]
     wide = "E" in instruction.modifiers
@@ -340,30 +385,3 @@ def _address(operand: AddressOperand, instruction: SassInstruction, state: _Stat
     if not registers:
         return ZERO, ZERO
     return read_operand(registers[0], state.registers), read_operand(registers[0], state.registers, 1)
-
-
-def _loop_bodies(graph: Graph) -> dict[int, tuple[list[str], list[int]]]:
-    """For the head of each loop, the registers that the loop writes, and the words of the stack."""
-    bodies: dict[int, set[int]] = {}
-    for last, head in graph.back:
-        body = bodies.setdefault(head, {head})
-        waiting = [last]
-        while waiting:
-            block = waiting.pop()
-            if block not in body:
-                body.add(block)
-                waiting += graph.predecessors[block]
-    written = {}
-    for head, body in bodies.items():
-        names: dict[str, None] = {}
-        places: dict[int, None] = {}
-        for block in body:
-            for instruction in graph.function.instructions[graph.starts[block] : graph.ends[block]]:
-                if not instruction.changes_nothing:
-                    names.update(instruction.cleared)
-                if instruction.space == "local" and instruction.touch is Touch.STORE and instruction.address:
-                    offset = instruction.address.offset
-                    first = offset - (1 << 32) if offset >> 31 else offset
-                    places |= {first + 4 * word: None for word in range(instruction.words)}
-        written[head] = (list(names), list(places))
-    return written

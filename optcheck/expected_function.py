@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from gpudiy.litmus.test import RegisterDeclaration, Thread
 from optcheck.finding import Finding
 from optcheck.frame import FrameValues, StoredResult
 from optcheck.mapping import SassMapping
+from optcheck.path_steps import FoundPlaces
 from optcheck.specification import ThreadSpecification
 from optcheck.term import Samples
 
@@ -41,12 +43,10 @@ class ExpectedThread:
     declared: tuple[RegisterDeclaration, ...]
     specification: ThreadSpecification
     results: tuple[StoredResult, ...]
-    places: dict[int, int] = field(default_factory=dict)  # the instruction of each access, by position
-    anchors: dict[int, int] = field(default_factory=dict)  # the store of each specification result
-    finished: bool = False  # a path runs the whole thread
+    found: FoundPlaces = field(default_factory=FoundPlaces)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ExpectedFunction:
     """What the proofs of all paths of a function share."""
 
@@ -56,3 +56,8 @@ class ExpectedFunction:
     numbers: Samples  # on which the number of the thread is each possible one, and some others
     special: tuple[int, ...]  # words that decide something in the test
     scratch: frozenset[str] = frozenset()  # registers that turned out not to be carried from round to round
+
+    @cached_property
+    def common(self) -> tuple[object, ...]:
+        """What all threads depend on."""
+        return self.values, self.mapping

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-from optcheck.execution import stack_word
 from optcheck.sass import WORD
+from optcheck.stack_words import stack_word
 from optcheck.term import WIDE, Samples, Term, random_words, symbol
 from optcheck.term import number as number_term
 

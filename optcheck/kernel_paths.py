@@ -19,6 +19,7 @@ from optcheck.fence_form import Fences
 from optcheck.finding import Finding
 from optcheck.frame import SAMPLES, read_words
 from optcheck.linked_thread import LinkedThread
+from optcheck.path_state import Watcher
 from optcheck.path_steps import (
     PathEnd,
     SassAccess,
@@ -55,7 +56,7 @@ class _LoopEntry:
     fences: int  # since the last access
 
 
-class KernelPath(ThreadProof):
+class KernelPath(ThreadProof, Watcher):
     """Walks along a path; from its first access on, a run of the thread goes along."""
 
     def __init__(self, thread: LinkedThread, test: Test) -> None:

@@ -70,6 +70,11 @@ class SassFunction:
         return self._places.get(int(name, 16))
 
     @cached_property
+    def identities(self) -> tuple[int, ...]:
+        """Equal instructions of listings are one object."""
+        return tuple(map(id, self.instructions))
+
+    @cached_property
     def literals(self) -> set[int]:
         """The specification literals in the code."""
         found = (instruction.literal for instruction in self.instructions)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpudiy.litmus.test import Test
-from optcheck.execution import SassExecution, Watcher
+from optcheck.execution import SassExecution
 from optcheck.expected_function import Disproved
 from optcheck.finding import Deviation, Finding
 from optcheck.kernel_paths import KernelPath
 from optcheck.linked_thread import LinkedThread
+from optcheck.path_state import Watcher
 from optcheck.path_steps import NotUnderstood, PathEnd, SassAccess, SassLoop, SassTable, Step, is_specification
 from optcheck.term import Term
 
@@ -31,7 +32,7 @@ def check_paths(thread: LinkedThread, test: Test | None) -> Iterator[Deviation]:
         yield thread.deviation(error.finding, error.why, list(error.sass), list(error.ptx))
 
 
-class LiteralPath:
+class LiteralPath(Watcher):
     """Counts the accesses on a path: those that the literals name must all run, in order, or none of them."""
 
     def __init__(self, thread: LinkedThread) -> None:

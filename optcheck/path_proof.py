@@ -156,7 +156,8 @@ class PathProof(ThreadProof):
             return {}
         self.inner = {**self.inner, step.block: found}
         terms = found.terms(self.special)
-        self.origins = {**self.origins, **{term: self._sources_of(step.before[name]) for name, term in terms.items()}}
+        before = step.before
+        self.origins = {**self.origins, **{term: self._sources_of(before[name]) for name, term in terms.items()}}
         return terms
 
     def _decision(self, step: SassDecision) -> None:
@@ -241,7 +242,7 @@ class PathProof(ThreadProof):
             raise otherwise
         literal = accesses[position].literal.encode()
         self.anchors |= {position}
-        self.code.anchors[position] = step.index
+        self.code.found.specification[position] = step.index
         stored = [(word - literal) & WORD for word in self.samples.values(step.data[0][0])]
         seen = self.run.seen.get(position)
         if seen is not None and self.same(stored, _fold(seen, accesses[position])):
@@ -288,13 +289,23 @@ class PathProof(ThreadProof):
             return
         self._check_complete(path)
         if self.code is not None:
-            self.code.finished = True
+            self.code.found.finished = True
         if path.back_to is None:
             if self.again is not False:
                 raise Disproved(Finding.CHANGED, "the loop over the instances ends early", (path.index,))
             self._check_return(path)
         else:
             self._check_next_round(path)
+
+    def may_return(self, path: PathEnd) -> bool:
+        """Whether the path ends as one without instances must, whatever the thread is."""
+        if self.entered is not False or self.waits:
+            return False
+        try:
+            self.end(path)
+        except Disproved:
+            return False
+        return True
 
     def _check_next_round(self, path: PathEnd) -> None:
         if path.back_to != self.loop or self.again is not True:

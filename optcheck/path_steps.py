@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from optcheck.literal import decode_literal
+from optcheck.operands import read_register
 from optcheck.sass import SassInstruction
 from optcheck.term import Term
 
@@ -49,10 +51,16 @@ class SassDecision:
 
 @dataclass(frozen=True, slots=True)
 class SassLoop:
-    """The head of a loop: what it writes, with the values before it."""
+    """The head of a loop: the names of what it writes, and the registers before it."""
 
     block: int
-    before: dict[str, Term]
+    names: tuple[str, ...]
+    registers: Mapping[str, Term]
+
+    @property
+    def before(self) -> dict[str, Term]:
+        """What the loop writes, with the values before it."""
+        return {name: read_register(name, self.registers) for name in self.names}
 
 
 Step = SassFence | SassDecision
@@ -84,3 +92,45 @@ def is_specification(step: SassAccess, thread: int) -> bool:
         if literal is not None and literal.thread == thread:
             return True
     return False
+
+
+@dataclass(slots=True)
+class FoundPlaces:
+    """Where the parts of a thread were found, as indexes of instructions."""
+
+    accesses: dict[int, int] = field(default_factory=dict)  # by position
+    specification: dict[int, int] = field(default_factory=dict)  # the stores of the specification results, by position
+    finished: bool = False  # a path runs the whole thread
+
+    def update(self, other: FoundPlaces) -> None:
+        """Add what was found on other paths, later."""
+        self.accesses |= other.accesses
+        self.specification |= other.specification
+        self.finished |= other.finished
+
+    def take(self) -> FoundPlaces:
+        """What was found; from here on nothing is."""
+        taken = FoundPlaces(self.accesses, self.specification, self.finished)
+        self.accesses, self.specification, self.finished = {}, {}, False
+        return taken
+
+    def renumber(self, numbers: Mapping[int, int]) -> FoundPlaces:
+        """The same with other numbers for the instructions."""
+        return FoundPlaces(
+            {position: numbers[place] for position, place in self.accesses.items()},
+            {position: numbers[place] for position, place in self.specification.items()},
+            self.finished,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RestSummary:
+    """What a watcher knows when the rest of a path begins, and where it notes what it finds on it.
+
+    Equal keys mean that rests with equal code, registers and conditions are the same. Identities may be in the key:
+    whoever keeps it must keep `kept`.
+    """
+
+    key: tuple[object, ...]
+    found: FoundPlaces
+    kept: object

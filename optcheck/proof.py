@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import TypeVar
@@ -10,14 +10,28 @@ from typing import TypeVar
 from gpudiy.litmus.instruction import Immediate, operands_of
 from gpudiy.litmus.test import Test, Thread
 from optcheck.computation import forget_computations
+from optcheck.executed_code import forget_executed_code
 from optcheck.execution import SassExecution
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried
 from optcheck.finding import Cluster, Finding
 from optcheck.frame import THREAD, Frame, frame_samples, frame_values
 from optcheck.graph import Graph
+from optcheck.loop_body import forget_unknown_words
 from optcheck.mapping import SassMapping
 from optcheck.path_proof import PathProof, mentions_votes
-from optcheck.path_steps import NotUnderstood, PathEnd, SassAccess, SassDecision, SassLoop, SassTable, Step
+from optcheck.path_state import Watcher
+from optcheck.path_steps import (
+    FoundPlaces,
+    NotUnderstood,
+    PathEnd,
+    RestSummary,
+    SassAccess,
+    SassDecision,
+    SassLoop,
+    SassTable,
+    Step,
+)
+from optcheck.rest_summary import summarize_path
 from optcheck.sass import WORD
 from optcheck.specification import Specification
 from optcheck.term import Samples, Term, entry, forget_terms
@@ -36,6 +50,8 @@ class FunctionProof:
         self.mapping = mapping
         if forget_terms():
             forget_computations()
+            forget_executed_code()
+            forget_unknown_words()
             frame_samples.cache_clear()
             frame_values.cache_clear()
             mentions_votes.cache_clear()
@@ -70,7 +86,7 @@ class FunctionProof:
                 continue
             except Disproved as error:
                 return error
-            lost = [code.number for code in self.codes if not code.finished]
+            lost = [code.number for code in self.codes if not code.found.finished]
             return Disproved(Finding.REMOVED, "no path runs this thread", thread=lost[0]) if lost else None
 
     def clusters(self) -> tuple[Cluster, ...]:
@@ -80,16 +96,17 @@ class FunctionProof:
             Cluster(
                 code.number,
                 tuple(
-                    (lines[at], position, lines[code.places[position]]) for position, at in sorted(code.anchors.items())
+                    (lines[at], position, lines[code.found.accesses[position]])
+                    for position, at in sorted(code.found.specification.items())
                 ),
                 Finding.UNCHANGED,
             )
             for code in self.codes
-            if code.anchors
+            if code.found.specification
         )
 
 
-class ThreadProofs:
+class ThreadProofs(Watcher):
     """Watches a path: until the thread is chosen as one, then for each thread that can take it.
 
     A path through a table must be right for one of them only, because the listing does not show the table.
@@ -101,6 +118,7 @@ class ThreadProofs:
         self.before: PathProof | None = PathProof(function)
         self.proofs: list[PathProof] = []
         self.tables = False
+        self.chosen = False  # the last decision left one thread, or none of the test
 
     def fork(self) -> ThreadProofs:
         """A copy for another way."""
@@ -109,6 +127,34 @@ class ThreadProofs:
         other.before = None if self.before is None else self.before.fork()
         other.proofs = [one.fork() for one in self.proofs]
         return other
+
+    @property
+    def common(self) -> object | None:
+        """What loads depend on besides their addresses, as long as no thread is chosen."""
+        return None if self.before is None else self.function.common
+
+    @property
+    def loads(self) -> int:
+        """How many loads there were so far, as long as no thread is chosen."""
+        return 0 if self.before is None else self.before.memory
+
+    def add_loads(self, count: int) -> None:
+        """There were loads of the launch that were understood before."""
+        assert self.before is not None
+        self.before.memory += count
+
+    def summarize(self, registers: Mapping[str, Term]) -> RestSummary | None:
+        """All on which the rest of the path depends, but its code, registers and conditions; None if there is more."""
+        known = None if self.before is None or self.tables else summarize_path(self.before, registers)
+        if known is None:
+            return None
+        numbers = self.function.numbers.values(entry(THREAD))
+        (thread,) = self._find_threads()
+        key = (*known, thread, *[numbers[place] for place in self.possible])
+        if thread == len(self.function.threads):
+            return RestSummary((*key, None), FoundPlaces(), None)
+        code = self.function.threads[thread]
+        return RestSummary((*key, id(code.specification), code.declared), code.found, code.specification)
 
     def jump(self, step: SassTable) -> None:
         """The path goes through a table, whose entries must be those of the threads, one after the other."""
@@ -134,9 +180,11 @@ class ThreadProofs:
             if step.condition.symbols == {entry(THREAD)}:
                 words = self.function.numbers.values(step.condition)
                 self.possible = [place for place in self.possible if bool(words[place]) == step.holds]
+                self.chosen = len(self._find_threads()) == 1
                 if self.before is None:
                     self._choose_again()
                 return
+            self.chosen = False
             self._forbid_thread((step.condition,), step.index)
             if self.before is not None:
                 self.before.step(step)
@@ -174,6 +222,8 @@ class ThreadProofs:
 
     def end(self, end: PathEnd) -> None:
         """Raises `Disproved`."""
+        if self.before is not None and self.before.may_return(end):
+            return
         self._choose()
         self._each(lambda proof: proof.end(end))
 
@@ -182,13 +232,17 @@ class ThreadProofs:
         if self.before is None:
             return
         threads = self.function.threads
-        chosen = dict.fromkeys(min(place, len(threads)) for place in self.possible)
-        self.proofs = [self.before.choose(threads[one] if one < len(threads) else None) for one in chosen]
+        self.proofs = [self.before.choose(threads[one] if one < len(threads) else None) for one in self._find_threads()]
         self.before = None
+
+    def _find_threads(self) -> dict[int, None]:
+        """The threads that can take the path; the number after the last one stands for all others."""
+        count = len(self.function.threads)
+        return dict.fromkeys([min(place, count) for place in self.possible])
 
     def _choose_again(self) -> None:
         count = len(self.function.threads)
-        left = {min(place, count) for place in self.possible}
+        left = self._find_threads()
         self.proofs = [one for one in self.proofs if (count if one.code is None else one.code.number) in left]
 
     def _each(self, go: Callable[[PathProof], Result]) -> list[Result]:

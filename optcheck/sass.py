@@ -109,6 +109,7 @@ FENCES = frozenset({"MEMBAR", "CCTL", "CCTLL", "CCTLT", "ERRBAR", "CGAERRBAR", "
 JUMPS = frozenset({"BRA", "JMP", "BRX", "JMX", "JMXU", "BRXU"})
 ENDS = frozenset({"EXIT", "RET", "KILL", "BPT"})
 STACK_JUMPS = frozenset({"SYNC", "BRK", "CONT"})  # of sm_35 to sm_60: to the target of SSY, PBK or PCNT
+MEETINGS = frozenset({"BSSY", "BSYNC", "BREAK", "SSY", "PBK", "PCNT"})  # they say where threads of a warp meet
 NO_RESULT = frozenset({
     *(opcode for opcode, touch in TOUCHES.items() if touch in (Touch.STORE, Touch.REDUCE)), *FENCES, *JUMPS, *ENDS,
     *STACK_JUMPS, "NOP", "YIELD", "BSSY", "BSYNC", "BREAK", "WARPSYNC", "SSY", "PBK", "PCNT", "CAL", "JCAL", "CALL",
@@ -179,6 +180,13 @@ class SassInstruction:
     def is_near_call(self) -> bool:
         """Whether it jumps and does nothing else: who is to return saves the address of the return before, by MOV."""
         return self.opcode == "CALL" and self.modifiers == ("REL", "NOINC")
+
+    @cached_property
+    def is_straight(self) -> bool:
+        """Whether it always runs, the next one runs after it, and all that it does is to write registers."""
+        only_reads = self.touch in (None, Touch.LOAD) and self.space != "local"
+        others = self.leaves or self.is_fence or self.opcode in MEETINGS
+        return self.guard is None and only_reads and not others
 
     @cached_property
     def words(self) -> int:

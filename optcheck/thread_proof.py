@@ -133,7 +133,7 @@ class ThreadProof:
         self._compare_data(step, due, expected)
         self._check_dependencies(step, due)
         self.last_access = due.position
-        self.code.places[due.position] = step.index
+        self.code.found.accesses[due.position] = step.index
         if not isinstance(due.instruction, (Load, Atomic)):
             return ()
         self.read = {**self.read, due.position: self._give_result(due, expected)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.instruction import guard_of
 from gpudiy.litmus.traits import opcode_of
@@ -9,6 +11,7 @@ from gpudiy.litmus.traits import opcode_of
 HEXADECIMAL_FROM = 1 << 16
 
 
+@lru_cache(1 << 14)  # many tests have the same instructions
 def instruction_text(instruction: isa.Instruction) -> str:
     """The instruction as a line of PTX, without a semicolon."""
     opcode, arguments = opcode_of(instruction), _arguments(instruction)

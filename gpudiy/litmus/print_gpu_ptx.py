@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import zip_longest
 
 from gpudiy.litmus.condition import AddressOf, Quantifier, Value
@@ -74,6 +75,7 @@ def quoted_texts(test: Test) -> Iterator[str]:
         yield f"Cycle={test.cycle}"
 
 
+@lru_cache(1 << 12)
 def scope_tree_text(tree: ScopeTree) -> str:
     """The tree as an S-expression, with every level but the cluster; that one where some cluster has two CTAs."""
     threads = list(enumerate(tree.placements))

@@ -6,50 +6,16 @@ A case names lines of a listing by their addresses, with the code that takes the
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
 import pytest
+from fault_listings import FOLDER, NAMES, check, edited
 
-from gpudiy.litmus import Test, read_test
-from optcheck.check import check_kernels
 from optcheck.execution import SILENT
-from optcheck.finding import Check, Finding
-from optcheck.frame import Frame, StoredResult
+from optcheck.finding import Finding
 from optcheck.listing import SassError
 from optcheck.opcodes import COMPUTING, OPCODES
 
-FOLDER = Path(__file__).parents[1] / "data" / "sass" / "faults"
 CASES = json.loads((FOLDER / "cases.json").read_text())
-NAMES = sorted(path.stem for path in FOLDER.glob("*.sass"))
-
-
-def frame_of(name: str) -> Frame:
-    given = json.loads((FOLDER / "frames.json").read_text())[name]
-    results = tuple(tuple(StoredResult(**one) for one in thread) for thread in given["results"])
-    lists = {key: tuple(given[key]) for key in ("constants", "variables", "shared")}
-    return Frame(**{**given, **lists, "results": results, "offsets": tuple(map(tuple, given["offsets"]))})
-
-
-def read_case(listing: str) -> Test:
-    return read_test((FOLDER / f"{listing.partition('-')[0]}.litmus").read_text())
-
-
-def check(listing: str, text: str) -> Check:
-    test, frame = read_case(listing), frame_of(listing.partition("-")[0])
-    function = re.search(r"^\.text\.(\w+):", text, re.MULTILINE)
-    assert function is not None
-    (found,) = check_kernels(text, {function[1]: test}, frames=lambda name, test: frame)
-    return found
-
-
-def edited(listing: str, edits: dict[str, list[str]]) -> str:
-    text = (FOLDER / f"{listing}.sass").read_text()
-    for address, codes in edits.items():
-        new = "\n".join(f"        /*{address}*/                   {code} ;" for code in codes)
-        text, count = re.subn(rf"^\s*/\*{address}\*/.*$", lambda _, new=new: new, text, flags=re.MULTILINE)  # type: ignore[misc]
-        assert count == 1, address
-    return text
 
 
 @pytest.mark.parametrize("listing", NAMES)
