@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Generic, Self, TypeVar
 
-from gpudiy.errors import GpudiyError
+from gpudiy.errors import GpudiyError, UnwritableOutput
 from gpudiy.files import synchronise, write_whole
 
 Row = TypeVar("Row")
@@ -27,11 +27,7 @@ DIGEST = 16  # hexadecimal digits of a digest
 JOURNAL, LOCK = "journal", "lock"
 
 
-class StoreError(GpudiyError):
-    """The store cannot be used: another process uses it, or its files cannot be read or written."""
-
-
-class StoreInUse(StoreError):
+class StoreInUse(GpudiyError):
     """Another process uses the store."""
 
 
@@ -128,7 +124,7 @@ class RowStore(Generic[Row]):
                 raise OSError(28, "No space left on device")
         except OSError as error:
             os.ftruncate(self.journal, self.length)  # leave no incomplete line behind
-            raise StoreError(f"{self.directory / JOURNAL}: cannot be written: {error.strerror}") from error
+            raise UnwritableOutput(str(self.directory / JOURNAL), error) from error
         self.length += len(line)
 
     def _recover(self) -> None:

@@ -25,8 +25,8 @@ examples:
   gpudiy campaign run plan.toml --scheduler tcp://node7:8786
   gpudiy campaign run plan.toml --ci --junit result.xml
 
-exit code: 0 done, 1 with --ci: a forbidden outcome was observed, 2 bad plan, 3 a device or a tool failed,
-130 interrupted"""
+exit code: 0 done, 1 with --ci: a forbidden outcome was observed, 2 bad plan or a file that cannot be
+written, 3 a device or a tool failed, 130 interrupted"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 FORMATS = ("canonical", "herd", "dat3m")
 EPILOG = """\
 formats:
-  canonical  the format of gpu-diy; it cannot express only a memory map that instructions contradict
+  canonical  the format of gpu-diy; it expresses every test, except a memory map that instructions contradict
   herd       the format of the original gpu-litmus and the 2015 herd
   dat3m      the PTX format of Dat3M
 

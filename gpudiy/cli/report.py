@@ -22,7 +22,7 @@ examples:
   gpudiy report titan.log gtx750.log -o report.html
   gpudiy report logs/ --plots plots --title 'All published counts'
 
-exit code: 0 done, 2 bad input, 3 a tool is missing or a file cannot be written"""
+exit code: 0 done, 2 bad input or a file that cannot be written, 3 a tool is missing"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:

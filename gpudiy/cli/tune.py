@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--candidates", type=positive, default=32, metavar="N", help="settings to try (default: 32)")
     parser.add_argument(
         "-s", "--iterations", type=positive, default=100_000, metavar="N",
-        help="iterations of each test in the last round (default: 100,000)",
+        help="iterations of each test in the last measurement (default: 100,000)",
     )  # fmt: skip
     parser.add_argument("--seed", type=natural, metavar="N", help="seed, to repeat a search")
     parser.add_argument(

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpudiy.campaign import store as store_module
-from gpudiy.campaign.store import JOURNAL, Form, RowStore, StoreError, load_rows
+from gpudiy.campaign.store import JOURNAL, Form, RowStore, StoreInUse, load_rows
+from gpudiy.errors import UnwritableOutput
 
 Row = dict[str, int]
 
@@ -107,7 +108,7 @@ def test_damage_is_noticed_set_aside_and_done_again(tmp_path: Path) -> None:
 
 
 def test_two_at_once_are_refused(tmp_path: Path) -> None:
-    with RowStore(tmp_path, FORM), pytest.raises(StoreError, match="in use"), RowStore(tmp_path, FORM):
+    with RowStore(tmp_path, FORM), pytest.raises(StoreInUse, match="in use"), RowStore(tmp_path, FORM):
         pass
 
 
@@ -116,7 +117,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
         store.add({"n": 1})
         real = os.write
         monkeypatch.setattr(os, "write", lambda handle, data: real(handle, data[:5]))
-        with pytest.raises(StoreError, match="No space left"):
+        with pytest.raises(UnwritableOutput, match="cannot be written: No space left"):
             store.add({"n": 2})
         monkeypatch.undo()
         store.add({"n": 2})
