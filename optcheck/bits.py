@@ -7,6 +7,12 @@ from optcheck.sass import TRUE, UNIFORM_ZERO, NumberOperand, PredicateOperand, R
 from optcheck.sass import ZERO as ZERO_REGISTER
 from optcheck.term import ZERO, Term, disjunction, negate, number, operate
 
+CONVERSIONS: dict[tuple[str, ...], int] = {
+    ("U32", "U32"): 32,
+    ("S32", "S32"): 32,
+    ("U32", "U16"): 16,
+    ("S32", "S16"): 16,
+}
 # The tables of LOP, as those of LOP3 with a third word that does not matter.
 TABLES = {"AND": 0xC0, "OR": 0xFC, "XOR": 0x3C, "PASS_B": 0xCC}
 
@@ -88,8 +94,31 @@ def shift(instruction: SassInstruction, registers: Registers) -> dict[str, Term]
     if instruction.opcode in ("SHL", "USHL"):
         return write_result(instruction, operate("left", value, distance))
     signed = int("U32" not in instruction.modifiers)
-    upper = operate("right low", value, ZERO, number(31), 1) if signed else ZERO
+    upper = operate("right high", value, ZERO, number(31), 1) if signed else ZERO
     return write_result(instruction, operate("right low", upper, value, distance, signed))
+
+
+def extract_bits(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """BFE: some bits of a word; the second operand says from which place on, and how many."""
+    if not has_only(instruction) or len(instruction.sources) != 2 or instruction.sets_code:
+        return None
+    value, places = (read_operand(one, registers) for one in instruction.sources)
+    if not places.is_number:
+        return None
+    start, count = places.number & 255, places.number >> 8 & 255
+    if not count or start + count > 32 or places.number >> 16:
+        return None
+    return write_result(instruction, operate("byte", value, start, count, int("U32" not in instruction.modifiers)))
+
+
+def convert(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
+    """I2I of sm_62 and older chips: a word from a word, or from its lower half."""
+    bits = CONVERSIONS.get(instruction.modifiers)
+    if bits is None or len(instruction.sources) != 1 or instruction.sets_code:
+        return None
+    value = read_operand(instruction.sources[0], registers)
+    signed = int(instruction.modifiers[1][0] == "S")
+    return write_result(instruction, value if bits == 32 else operate("byte", value, 0, bits, signed))
 
 
 def permute_bytes(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:

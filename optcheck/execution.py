@@ -11,6 +11,7 @@ from optcheck.code_rest import CodeRests
 from optcheck.computation import Computation, computation_of, only_computes
 from optcheck.condition_code import generic_address
 from optcheck.executed_code import PROVED_RESTS, STRAIGHT_RUNS, ProvedRest, StraightRun
+from optcheck.fence_form import find_fence
 from optcheck.graph import Graph
 from optcheck.join_targets import PUSHES, pop, pushed_for
 from optcheck.loop_body import find_loop_bodies, unknown_words
@@ -69,9 +70,12 @@ class SassExecution:
 
     def run(self, watcher: Watcher, start: int = 0) -> None:
         """Run all paths from an instruction on; raises `NotUnderstood`."""
+        stack = self.graph.joins.stack_before(start)
+        if stack is None:
+            raise NotUnderstood("threads were split in several ways", start)
         self.start = start
         self.places = {start, *self.starts}
-        self._run_paths(PathState(start, {}, watcher, {}))
+        self._run_paths(PathState(start, {}, watcher, {}, stack=stack))
 
     def _run_paths(self, first: PathState) -> None:
         before, self.waiting = self.waiting, [first]
@@ -117,7 +121,7 @@ class SassExecution:
                 state.index += 1
                 continue
             if instruction.opcode in ENDS:
-                if state.stack:
+                if state.stack and instruction.opcode == "RET":
                     raise NotUnderstood("threads were split and do not join", index)
                 return PathEnd(index, instruction, None, state.registers)
             self._step(state, instruction)
@@ -269,7 +273,7 @@ class SassExecution:
         elif (kind := pushed_for(instruction)) is not None:
             self._pop(state, kind, index)
         elif instruction.is_fence:
-            state.watcher.step(SassFence(index, instruction))
+            state.watcher.step(SassFence(index, find_fence(self.instructions, index)))
         elif opcode in ("BSSY", "BSYNC"):
             self._converge(state, instruction, index)
         elif opcode in SILENT:

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from gpudiy.litmus.access import Scope, Space
 from gpudiy.litmus.instruction import Barrier, Fence, FenceKind, Immediate, ProxyFence
 from optcheck.mapping import Generation, SassMapping
-from optcheck.sass import NumberOperand, SassInstruction
-from optcheck.specification import ExpectedAccess
+from optcheck.sass import NumberOperand, SassInstruction, Touch, successor
+from optcheck.sass_grammar import parse_instruction
+from optcheck.specification import AccessKind, ExpectedAccess
 
 Ordering = Fence | ProxyFence | Barrier
 Fences = tuple[str, ...]
 ESCORT = "MEMBAR.ALL.CTA"
 INVALIDATE = "CCTL.IVALL"
+INVALIDATE_LINE = "CCTL.E.IV"
 
 
 def fence_text(instruction: SassInstruction) -> str:
@@ -21,6 +23,17 @@ def fence_text(instruction: SassInstruction) -> str:
     numbers = [str(one.value) for one in instruction.operands if isinstance(one, NumberOperand)]
     others = [str(one) for one in instruction.operands if not isinstance(one, NumberOperand)]
     return " ".join((".".join((instruction.opcode, *instruction.modifiers)), *numbers, *others))
+
+
+def find_fence(instructions: list[SassInstruction], index: int) -> SassInstruction:
+    """A fence of a function; sm_35 invalidates the line of an atomic, which is written here without its address."""
+    fence, before = instructions[index], instructions[max(index - 1, 0)]
+    address = before.address
+    if before.touch is not Touch.ATOMIC or address is None or fence.guard != before.guard:
+        return fence
+    names = {successor(one.name, word) for one in address.registers for word in (0, 1)}
+    same = fence.opcode == "CCTL" and fence.modifiers == ("E", "IV") and fence.operands == (address,)
+    return parse_instruction(INVALIDATE_LINE) if same and not names & {*before.writes} else fence
 
 
 def expected_fences(
@@ -44,6 +57,12 @@ def expected_fences(
 
 def _acquire(mapping: SassMapping, access: ExpectedAccess) -> set[Fences]:
     scope = access.access.scope
+    if (
+        mapping.generation is Generation.KEPLER
+        and access.kind is AccessKind.ATOMIC
+        and access.space is not Space.SHARED
+    ):
+        return {(INVALIDATE_LINE,)}
     if not access.access.order.acquires or scope is None:
         return {()}
     if scope is Scope.CTA or (access.space is Space.SHARED and mapping.generation is not Generation.HOPPER):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from optcheck.join_targets import find_join_targets, pushed_for
+from optcheck.join_targets import Joins, pushed_for
 from optcheck.listing import SassFunction
 
 
@@ -136,11 +136,12 @@ class Graph:
     def _find_targets(self, index: int) -> list[int]:
         if pushed_for(self.function.instructions[index]) is None:
             return self.function.targets_of(index) or []
-        return self._join_targets.get(index, [])
+        return self.joins.targets.get(index, [])
 
     @cached_property
-    def _join_targets(self) -> dict[int, list[int]]:
-        return find_join_targets(self.function)
+    def joins(self) -> Joins:
+        """Where threads that were split join again."""
+        return Joins(self.function)
 
     def _join_tables(self) -> None:
         """The targets of a jump through a table that the listing does not show.

@@ -26,23 +26,36 @@ def pop(stack: Stack, kind: str) -> tuple[int, Stack] | None:
     return (stack[-1][1], stack[:-1]) if stack and stack[-1][0] == kind else None
 
 
-def find_join_targets(function: SassFunction) -> dict[int, list[int]]:
-    """The targets of each instruction that joins threads, by following all ways through the function."""
-    found: dict[int, dict[int, None]] = {}
-    if not any(one.opcode in PUSHES for one in function.instructions):
-        return {}
-    count = len(function.instructions)
-    waiting: list[tuple[int, Stack]] = [(0, ())]
-    seen = set(waiting)
-    while waiting and len(seen) < MOST_STATES * count:
-        index, stack = waiting.pop()
-        for state in _follow(function, index, stack):
-            if len(state[1]) < len(stack):
-                found.setdefault(index, {})[state[0]] = None
-            if state[0] < count and state not in seen:
-                seen.add(state)
-                waiting.append(state)
-    return {index: list(targets) for index, targets in found.items()}
+class Joins:
+    """The stack of joins before each instruction, by following all ways through a function.
+
+    `targets` has the places where the instructions that join threads go on, by their indexes.
+    """
+
+    def __init__(self, function: SassFunction) -> None:
+        self.targets: dict[int, list[int]] = {}
+        self.stacks: dict[int, set[Stack]] = {}
+        if any(one.opcode in PUSHES for one in function.instructions):
+            self._follow_all(function)
+
+    def stack_before(self, index: int) -> Stack | None:
+        """What is on the stack when an instruction runs; None if that is not known."""
+        found = self.stacks.get(index, {()})
+        return next(iter(found)) if len(found) == 1 else None
+
+    def _follow_all(self, function: SassFunction) -> None:
+        count = len(function.instructions)
+        waiting: list[tuple[int, Stack]] = [(0, ())]
+        seen = set(waiting)
+        while waiting and len(seen) < MOST_STATES * count:
+            index, stack = waiting.pop()
+            self.stacks.setdefault(index, set()).add(stack)
+            for state in _follow(function, index, stack):
+                if len(state[1]) < len(stack) and state[0] not in self.targets.setdefault(index, []):
+                    self.targets[index].append(state[0])
+                if state[0] < count and state not in seen:
+                    seen.add(state)
+                    waiting.append(state)
 
 
 def _follow(function: SassFunction, index: int, stack: Stack) -> list[tuple[int, Stack]]:

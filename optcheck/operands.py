@@ -38,7 +38,8 @@ def read_operand(operand: Operand, registers: Registers, word: int = 0) -> Term:
         case RegisterOperand(name=name):
             base = name if name in (ZERO_REGISTER, UNIFORM_ZERO) else successor(name, word)
             value = read_register(base, registers)
-            return _apply_sign(unknown(operand.part, value) if operand.part else value, operand)
+            odd = operand.part or ("CC" if operand.sets_code else "")
+            return _apply_sign(unknown(odd, value) if odd else value, operand)
         case PredicateOperand(name=name, negated=negated):
             value = read_register(name, registers)
             return negate(value) if negated else value

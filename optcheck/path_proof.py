@@ -26,8 +26,9 @@ KEPT = frozenset(
 )  # the registers that a function must restore, by the ABI
 ASKED = symbol("asked")  # the word by which the specification asks for another round
 ANY = ("VOTE.ANY", ONE)
-RETURN = "R20"  # by the ABI
-MARKS = (("E", "STRONG", "SYS"), ("E", "CV"), ("E", "WT"))
+RETURN = RegisterOperand("R20")  # by the ABI
+STRONG = ("E", "STRONG", "SYS")
+MARKS = {Touch.LOAD: (STRONG, ("E", "CV")), Touch.STORE: (STRONG, ("E", "WT"))}  # how the specification is accessed
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +229,8 @@ class PathProof(ThreadProof):
         if not self.done_with_accesses() or self.run is None or self.code is None or self.specified is not True:
             raise Disproved(Finding.CHANGED, "other accesses are among those of the test", (step.index,))
         otherwise = Disproved(Finding.UNVERIFIABLE, "the specification is accessed in another way", (step.index,))
-        if step.instruction.modifiers not in MARKS:
+        touch = step.instruction.touch
+        if touch is None or step.instruction.modifiers not in MARKS.get(touch, ()):
             raise otherwise
         accesses = self.code.specification.accesses
         if step.instruction.touch is Touch.LOAD and offset == 0 and len(self.anchors) == len(accesses):
@@ -376,7 +378,7 @@ class PathProof(ThreadProof):
             if path.registers[name] is not entry(name):
                 raise Disproved(Finding.CHANGED, f"{name} is not restored", (path.index,))
         instruction = path.instruction
-        operands = [one.name for one in instruction.operands if isinstance(one, RegisterOperand)]
+        operands = [one for one in instruction.operands if isinstance(one, RegisterOperand)]
         if instruction.opcode != "RET" or operands not in ([RETURN], []):
             raise Disproved(Finding.CHANGED, "the function ends without a return", (path.index,))
 

@@ -38,6 +38,7 @@ from optcheck.term import Samples, Term, entry, forget_terms
 
 Result = TypeVar("Result")
 COMMON = (0, 1, 2, WORD, 1 << 31, 3)
+BANK_BYTES = 1 << 16  # of constant memory
 
 
 class FunctionProof:
@@ -170,7 +171,8 @@ class ThreadProofs(Watcher):
             end = 4 * len(self.function.threads)
             inside = all((words[place] - start) & WORD <= end for place in self.possible for start in starts)
             narrow = self.function.mapping.has_condition_code
-            if len(starts) == 1 and inside and (narrow or numbers.values(high) == signs):
+            wide = numbers.values(high) == signs
+            if len(starts) == 1 and inside and (min(starts) < BANK_BYTES if narrow else wide):
                 return
         raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
 

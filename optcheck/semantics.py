@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from optcheck.arithmetic import add_operands, choose_extreme, multiply, scale_and_add
-from optcheck.bits import choose, combine_bits, combine_two, permute_bytes, shift, shift_pair
+from optcheck.bits import choose, combine_bits, combine_two, convert, extract_bits, permute_bytes, shift, shift_pair
 from optcheck.comparison import combine_predicates, compare
 from optcheck.half_product import multiply_halves, multiply_words
 from optcheck.operands import Registers, has_only, read_operand, write_result
@@ -128,6 +128,8 @@ SEMANTICS: dict[str, Callable[[SassInstruction, Registers], dict[str, Term] | No
     **dict.fromkeys(("LOP", "LOP32I"), combine_two),
     **dict.fromkeys(("IMUL", "IMUL32I"), multiply_words),
     "XMAD": multiply_halves,
+    "BFE": extract_bits,
+    "I2I": convert,
     **dict.fromkeys(("IMNMX", "VIMNMX", "UIMNMX", "VIADDMNMX"), choose_extreme),
     **dict.fromkeys(("PRMT", "UPRMT"), permute_bytes),
     **dict.fromkeys(("PLOP3", "UPLOP3"), combine_predicates),

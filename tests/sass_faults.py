@@ -11,6 +11,7 @@ WORDS = (
     "CTA", "SM", "GPU", "SYS", "STRONG", "SC", "ALL", "U8", "U16", "S8", "64", "128", "CONSTANT", "EF", "EL", "LU",
     "EQ", "NE", "LT", "GE", "GT", "LE", "U32", "AND", "OR", "ADD", "EXCH", "CAS", "MIN", "AND", "IVALL", "IV", "X",
     "WIDE", "CG", "CV", "WT", "E", "PRIVATE", "MMIO", "S32", "EX",
+    "PSL", "MRG", "CBCC", "CHI", "CLO", "HI", "RS", "LS", "XOR", "NZ", "GL", "IVALLD", "S16",
 )  # fmt: skip
 OPERAND = re.compile(r"\b(U?R)(\d+|Z)\b|\b(U?P)([0-6]|T)\b|(?<![\w(])(-?0x[0-9a-f]+)")
 
@@ -116,6 +117,18 @@ def change_operand(lines: list[str], place: int, places: list[int], dice: Random
     return replace(lines, place, put(start, old, opcode, operands[: one.start()] + sign + new + operands[one.end() :]))
 
 
+def resuffix(lines: list[str], place: int, places: list[int], dice: Random) -> list[str]:
+    """A register with a suffix more or less: another half of it, or the condition code with it."""
+    start, old, opcode, operands = take(lines[place])
+    found = list(re.finditer(r"\bR(?:\d+|Z)(\.[A-Z]\w*)?", operands))
+    if not found:
+        return delete(lines, place, places, dice)
+    one = dice.choice(found)
+    bare = one[0].removesuffix(one[1] or "")
+    new = bare if one[1] else bare + dice.choice((".H1", ".CC"))
+    return replace(lines, place, put(start, old, opcode, operands[: one.start()] + new + operands[one.end() :]))
+
+
 def retarget(lines: list[str], place: int, places: list[int], dice: Random) -> list[str]:
     labels = LABEL.findall("\n".join(lines))
     branches = [at for at in places if "`(" in lines[at]]
@@ -154,6 +167,7 @@ FAULTS = {
     "guard flipped": flip,
     "modified": modify,
     "operand changed": change_operand,
+    "suffix changed": resuffix,
     "branch retargeted": retarget,
     "left early": leave,
     "jumped over": jump,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass, field
 
+import sass_old_arithmetic as old
+
 from optcheck.listing import SassFunction
 from optcheck.sass import (
     AddressOperand,
@@ -106,10 +108,15 @@ class SassMachine:
                 return operand.value & WORD if word == 0 else 0
             case ConstantOperand():
                 base = self.read(operand.register) if operand.register != "RZ" else 0
-                found = zlib.crc32(f"{operand.bank} {(base + operand.offset + 4 * word) & WORD}".encode())
+                found = self.constant(operand.bank, (base + operand.offset + 4 * word) & WORD)
+                found = zlib.crc32(f"{operand.part}{found}".encode()) if operand.part else found
+                found = ~found & WORD if operand.inverted else found
                 return -found & WORD if operand.negated else found
             case _:
                 return zlib.crc32(str(operand).encode())
+
+    def constant(self, bank: int | str, place: int) -> int:
+        return zlib.crc32(f"{bank} {place}".encode())
 
     def write(self, operand: Operand, *words: int) -> None:
         for place, word in enumerate(words):
@@ -136,7 +143,9 @@ class SassMachine:
             if self.barriers.pop(str(instruction.operands[0]), None) != index + 1:
                 self.trace.append(("threads do not meet",))
         elif opcode in ("SYNC", "BRK"):
-            if not self.calls:
+            while opcode == "BRK" and self.calls and self.calls[-1][0] != "PBK":
+                self.calls.pop()
+            if not self.calls or self.calls[-1][0] != ("SSY" if opcode == "SYNC" else "PBK"):
                 self.trace.append(("threads do not meet",))
                 return len(self.function.instructions)
             return self.calls.pop()[1]
@@ -159,7 +168,9 @@ class SassMachine:
         named = {
             target for places in map(self.function.targets_of, self.function.named_targets) for target in places or ()
         }
-        free = [at for at in sorted(self.function.labels.values()) if at > index and at not in named]
+        code = self.function.instructions
+        ends = [at for at in sorted(self.function.labels.values()) if at > index and code[at - 1].leaves]
+        free = [at for at in ends if at not in named and code[at - 1].guard is None]
         jump = self.function.instructions[index].operands[0]
         choice = self.value(jump) % max(1, len(free)) if free else 0
         self.trace.append(("table", self.value(jump)))
@@ -192,7 +203,9 @@ class SassMachine:
                 self.write(RegisterOperand(successor(instruction.operands[0].name, word)), found)  # type: ignore[union-attr]
 
     def note(self, instruction: SassInstruction, address: AddressOperand, place: int) -> None:
-        name = ".".join((instruction.opcode, *sorted(instruction.modifiers)))
+        ordered = {"MIN", "MAX"} & {*instruction.modifiers}  # other atomics do the same for numbers with a sign
+        silent = ("S32", "U32") if instruction.touch in ("atomic", "reduction") and not ordered else ()
+        name = ".".join((instruction.opcode, *sorted(one for one in instruction.modifiers if one not in silent)))
         data = tuple(self.value(one, word) for one in instruction.data for word in range(instruction.words))
         described: tuple[int, ...] = ()
         if address.descriptor:
@@ -251,6 +264,10 @@ def move(machine: SassMachine, instruction: SassInstruction, values: list[int]) 
 
 
 def add(machine: SassMachine, instruction: SassInstruction, values: list[int]) -> bool:
+    if old.carries_in_code(instruction):
+        return old.add_with_code(machine, instruction, values)
+    if "RS" in instruction.modifiers or "LS" in instruction.modifiers:
+        return old.add_and_shift(machine, instruction, values)
     sources = [one for one in instruction.sources if not isinstance(one, PredicateOperand)]
     total = sum(machine.value(one) for one in sources)
     if "64" in instruction.modifiers:
@@ -301,6 +318,8 @@ def compare(machine: SassMachine, instruction: SassInstruction, values: list[int
         a, b = sign(a), sign(b)
     results = {"EQ": a == b, "NE": a != b, "LT": a < b, "LE": a <= b, "GT": a > b, "GE": a >= b}
     result = results[words[0]]
+    if "X" in instruction.modifiers:
+        result = old.compares(machine, words[0], a, b)
     if "EX" in instruction.modifiers:
         low = bool(values[3])
         both = {"EQ": result and low, "NE": result or low}
@@ -316,6 +335,8 @@ def compare(machine: SassMachine, instruction: SassInstruction, values: list[int
 
 
 def scale(machine: SassMachine, instruction: SassInstruction, values: list[int]) -> bool:
+    if old.carries_in_code(instruction):
+        return old.scale_old(machine, instruction, values)
     if instruction.modifiers or len(values) < 3:
         return False
     total = (values[0] << values[2] & WORD) + values[1]
@@ -334,11 +355,19 @@ def vote(machine: SassMachine, instruction: SassInstruction, values: list[int]) 
 
 COMPUTE = {
     **dict.fromkeys(("VOTE", "VOTEU"), vote),
-    **dict.fromkeys(("MOV", "UMOV", "R2UR"), move),
+    **dict.fromkeys(("MOV", "UMOV", "R2UR", "MOV32I"), move),
     **dict.fromkeys(("LDC", "LDCU", "ULDC"), move),
-    **dict.fromkeys(("IADD", "IADD3", "VIADD", "UIADD3"), add),
+    **dict.fromkeys(("IADD", "IADD3", "IADD32I", "VIADD", "UIADD3"), add),
     "IMAD": multiply,
     "LOP3": logic,
     "ISETP": compare,
-    "LEA": scale,
+    **dict.fromkeys(("LEA", "ISCADD"), scale),
+    "XMAD": old.multiply_halves,
+    "SHF": old.shift_pair,
+    "BFE": old.extract_bits,
+    "SEL": old.choose,
+    **dict.fromkeys(("IMUL", "IMUL32I"), old.multiply_words),
+    **dict.fromkeys(("LOP", "LOP32I"), old.logic_old),
+    **dict.fromkeys(("SHL", "SHR"), old.shift_word),
+    "IMNMX": old.choose_extreme,
 }
