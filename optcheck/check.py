@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from gpudiy.litmus.access import Access
 from gpudiy.litmus.instruction_text import instruction_text
-from gpudiy.litmus.test import Test
+from gpudiy.litmus.test import RegisterDeclaration, Test
 from optcheck.expected_function import Disproved
 from optcheck.finding import Check, Cluster, Deviation, Finding, strongest_finding
 from optcheck.frame import Frame
@@ -70,15 +71,21 @@ def check_functions(
         yield Check(name, Finding.UNVERIFIABLE, (missing,), test=test.name)
 
 
+class _Unchanged(NamedTuple):
+    """A test that was found unchanged, with its declarations; its specification is kept because keys name it by id."""
+
+    check: Check
+    registers: tuple[RegisterDeclaration, ...]
+    specification: Specification
+
+
 class _FindingCache:
     """Findings on the same code, or on a test with the same threads in the same function."""
 
     def __init__(self, architecture: str, frames: FrameSource) -> None:
         self.architecture = architecture
         self.frames = frames
-        self.unchanged: dict[
-            object, tuple[Check, Specification]
-        ] = {}  # keys are ids of specifications, so these must be kept
+        self.unchanged: dict[object, _Unchanged] = {}
 
     def check_tests(self, function: SassFunction, tests: Sequence[Test]) -> Iterator[Check]:
         code = _code_of(function)
@@ -90,17 +97,18 @@ class _FindingCache:
             previous = test, specification
             frame = self.frames(function.name, test)
             key = (code, specification.problem, tuple(map(id, specification.threads)), frame)
-            if key in self.unchanged:
-                found = self.unchanged[key][0]
-                clusters = _map_lines(found.clusters, function.lines.__getitem__)
-                yield replace(found, kernel=function.name, test=test.name, clusters=clusters)
+            found = self.unchanged.get(key)
+            if found is not None and found.registers == test.registers:
+                clusters = _map_lines(found.check.clusters, function.lines.__getitem__)
+                yield replace(found.check, kernel=function.name, test=test.name, clusters=clusters)
                 continue
             shown = (test.threads, *key)
             if shown not in changed:
                 changed[shown] = check_test(function, test, specification, self.architecture, frame)
             check = replace(changed[shown], test=test.name)
             if check.finding is Finding.UNCHANGED:
-                self.unchanged[key] = replace(check, clusters=_number_lines(check.clusters, function)), specification
+                kept = replace(check, clusters=_number_lines(check.clusters, function))
+                self.unchanged[key] = _Unchanged(kept, test.registers, specification)
             yield check
 
 

@@ -105,9 +105,7 @@ class SassExecution:
                     return end_of_round
             state.resumed = False
             state.moved = True
-            end = self._straight_ends.get(index) or self._find_straight_end(index)
-            if end > index and state.watcher.common is not None:
-                self._run_straight(state, end)
+            if state.watcher.common is not None and self._run_straight(state):
                 continue
             computation = self._computations.get(index, NOT_KNOWN)
             if computation is NOT_KNOWN:
@@ -171,9 +169,15 @@ class SassExecution:
         summary.found.update(found)
         return True
 
-    def _run_straight(self, state: PathState, end: int) -> None:
-        """Run the instructions up to the next branch, which belong to no thread, as they ran before."""
+    def _run_straight(self, state: PathState) -> bool:
+        """Run the instructions up to the next branch, which belong to no thread, as they ran before.
+
+        False if there are none.
+        """
         start = state.index
+        end = self._straight_ends.get(start) or self._find_straight_end(start)
+        if end == start:
+            return False
         key = (self.identities[start:end], state.watcher.common, state.unknowns)
         known = STRAIGHT_RUNS.find(key, state.registers.get)
         if known is not None:
@@ -182,7 +186,7 @@ class SassExecution:
             state.watcher.add_loads(known.loads)
             state.index = end
             self.steps += known.steps - 1
-            return
+            return True
         registers, unknowns, loads, steps = state.registers, state.unknowns, state.watcher.loads, self.steps
         state.registers = noted = NotedValues(registers)
         while state.index < end:
@@ -201,6 +205,7 @@ class SassExecution:
                 self.instructions[start:end],
             )
             STRAIGHT_RUNS.keep(key, noted.read, run)
+        return True
 
     def _find_straight_end(self, start: int) -> int:
         """The end of the code from here on that has no branches, up to the head of a loop."""

@@ -115,7 +115,7 @@ class Graph:
         leaders = {0}
         for index in self.function.named_targets:
             leaders.update(self.function.targets_of(index) or ())
-        leaders.update(index + 1 for index, instruction in enumerate(instructions) if instruction.leaves)
+        leaders.update([index + 1 for index, instruction in enumerate(instructions) if instruction.leaves])
         return sorted(leader for leader in leaders if leader < len(instructions))
 
     def _find_successors(self, block: int) -> list[int]:
