@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from gpudiy.litmus.instruction import AtomicOperation
 from optcheck.finding import Deviation, Finding
 from optcheck.linked_thread import LinkedThread
 from optcheck.linking import Anchor, Link
@@ -40,6 +41,11 @@ class AccessCheck:
                 yield from self._check_access(expected, anchor)
 
     def _check_access(self, expected: ExpectedAccess, anchor: Anchor) -> Iterator[Deviation]:
+        emulation = self._find_emulation(expected)
+        if emulation:
+            why = f"the {expected.kind} is emulated by a loop"
+            yield self.thread.deviation(Finding.CHANGED, why, emulation, [expected.index])
+            return
         links = [] if self._find_forwarding_store(expected, anchor) else self.thread.linker.find(expected, anchor.value)
         if not links:
             yield self._explain_missing(expected, anchor)
@@ -61,6 +67,28 @@ class AccessCheck:
         elif instruction.words < words_of(expected):
             why = f"the {expected.kind} of {expected.access.type.bits} bits now has {32 * instruction.words}"
             yield self.thread.deviation(Finding.CHANGED, why, [link.index], [expected.index])
+
+    def _find_emulation(self, expected: ExpectedAccess) -> list[int]:
+        """The instructions by which a loop does what no instruction can: 64 bits of shared memory, for example."""
+        if expected.kind not in (AccessKind.ATOMIC, AccessKind.REDUCE) or expected.operation is AtomicOperation.CAS:
+            return []
+        return [
+            index
+            for index, instruction in enumerate(self.thread.instructions)
+            if "CAST" in instruction.modifiers and self.thread.linker.inside(index)
+        ]
+
+    def _find_later_store(self, expected: ExpectedAccess, anchor: Anchor) -> list[int]:
+        """The stores of the value of the specification that come after it."""
+        values = self.thread.values
+        return [
+            index
+            for index in values.writes_memory
+            if expected.kind is AccessKind.STORE
+            and anchor.value in values.stored_values(index)
+            and values.graph.precedes(anchor.index, index)
+            and not find_difference(expected, values.instructions[index], self.thread.mapping)
+        ]
 
     def _find_forwarding_store(self, expected: ExpectedAccess, anchor: Anchor) -> ExpectedAccess | None:
         """The store whose value a load takes without reading memory."""
@@ -95,6 +123,10 @@ class AccessCheck:
             return self.thread.deviation(Finding.UNVERIFIABLE, why, [*made_from, anchor.index], [expected.index])
         if any(self.thread.instructions[index].space == "local" for index in atomics):
             return self.thread.deviation(Finding.UNVERIFIABLE, "a register was spilled", atomics, [expected.index])
+        later = self._find_later_store(expected, anchor)
+        if later:
+            why = f"the {expected.kind} now comes after the specification, which follows the test"
+            return self.thread.deviation(Finding.REORDERED, why, [anchor.index, *later], [expected.index])
         return self.thread.deviation(Finding.REMOVED, f"the {expected.kind} is gone", [anchor.index], [expected.index])
 
     def _may_perform(self, expected: ExpectedAccess, index: int) -> bool:

@@ -155,7 +155,7 @@ def barrier_number(instruction: SassInstruction) -> int | None:
 def find_difference(expected: ExpectedAccess, found: SassInstruction, mapping: SassMapping) -> str:
     """How the instruction differs from the expected access; empty if it does not."""
     if not _same_kind(expected, found):
-        return f"a {expected.kind} became {found.opcode}, a {found.touch}"
+        return f"the {expected.kind} became {found.opcode}, {_with_article(found)}"
     if expected.space is not None and found.space not in _space_words(expected.space, mapping):
         return f"the access is to {expected.space} memory, {found.opcode} to {found.space or 'another'} memory"
     if expected.operation is not None:
@@ -177,6 +177,10 @@ def find_difference(expected: ExpectedAccess, found: SassInstruction, mapping: S
     if eviction and mapping.modern and eviction not in found.modifiers:
         return f"its cache operator {expected.access.cache} is lost"
     return ""
+
+
+def _with_article(found: SassInstruction) -> str:
+    return f"{'an' if found.touch is Touch.ATOMIC else 'a'} {found.touch}"
 
 
 def words_of(expected: ExpectedAccess) -> int:
