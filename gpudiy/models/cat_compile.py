@@ -5,23 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpudiy.errors import near_name
+from gpudiy.models import cat_tree as tree
 from gpudiy.models.cat_parser import parse_cat
-from gpudiy.models.cat_tree import (
-    BinaryExpression,
-    Binding,
-    Call,
-    CatFile,
-    CatSource,
-    CheckStatement,
-    ChipsStatement,
-    Empty,
-    Expression,
-    Include,
-    Let,
-    Name,
-    UnaryExpression,
-    With,
-)
 from gpudiy.models.chips import ChipRange, read_chips
 from gpudiy.models.event_sets import SETS
 from gpudiy.models.model import CompiledCheck, FixedPoint, Model, Operand, Operation, Stage
@@ -34,12 +19,12 @@ SOURCES = ("partial_orders", "orientations")
 
 
 class _Compiler:
-    def __init__(self, file: CatFile, name: str) -> None:
+    def __init__(self, file: tree.CatFile, name: str) -> None:
         self.file = file
         self.model = Model(name, file.title, text=file.source.text, path=file.source.path)
         self.known: dict[object, Operand] = {}
         self.bindings: dict[str, Operand] = {}
-        self.functions: dict[str, Binding] = {}
+        self.functions: dict[str, tree.Binding] = {}
         self.calling: list[str] = []
         self.including = [Path(file.source.path).resolve()]
         self.loop: list[Operation] | None = None
@@ -55,28 +40,28 @@ class _Compiler:
         self.model.unsupported = [flag for flag in flags if flag.name.startswith(UNSUPPORTED)]
         return self.model
 
-    def chips(self, chips: ChipsStatement) -> ChipRange:
+    def chips(self, chips: tree.ChipsStatement) -> ChipRange:
         try:
             return read_chips(chips.text)
         except ValueError as problem:
             raise self.file.source.error(str(problem), chips.offset) from None
 
-    def statements(self, file: CatFile) -> None:
+    def statements(self, file: tree.CatFile) -> None:
         self.file = file
         for statement in file.statements:
             match statement:
-                case Let(bindings=bindings, recursive=True):
+                case tree.Let(bindings=bindings, recursive=True):
                     self.recursive(bindings)
-                case Let(bindings=bindings):
+                case tree.Let(bindings=bindings):
                     self.let(bindings)
-                case CheckStatement():
+                case tree.CheckStatement():
                     self.check(statement)
-                case With():
+                case tree.With():
                     self.choice(statement)
-                case Include():
+                case tree.Include():
                     self.include(statement)
 
-    def include(self, include: Include) -> None:
+    def include(self, include: tree.Include) -> None:
         outer = self.file
         path = Path(outer.source.path).parent / include.file
         if not path.exists():
@@ -90,7 +75,7 @@ class _Compiler:
         self.including.pop()
         self.file = outer
 
-    def let(self, bindings: tuple[Binding, ...]) -> None:
+    def let(self, bindings: tuple[tree.Binding, ...]) -> None:
         values = []
         for binding in bindings:
             if binding.parameters:
@@ -100,7 +85,7 @@ class _Compiler:
         for name, value in values:
             self.bindings[name] = self.model.named[name] = value
 
-    def recursive(self, bindings: tuple[Binding, ...]) -> None:
+    def recursive(self, bindings: tuple[tree.Binding, ...]) -> None:
         """A least fixed point: all start empty and grow until nothing changes."""
         stage = max((self.stage_of(binding.body) for binding in bindings), default=Stage.EVENTS)
         variables = []
@@ -118,32 +103,32 @@ class _Compiler:
         self.model.steps.append(FixedPoint(slots, tuple(body), tuple(result.slot for result in results), stage))
         self.looping.clear()
 
-    def stage_of(self, expression: Expression) -> Stage:
+    def stage_of(self, expression: tree.Expression) -> Stage:
         """When all parts of a recursive definition are known, but for itself."""
         match expression:
-            case Name(name=name):
+            case tree.Name(name=name):
                 known = self.bindings.get(name)
                 if known is not None:
                     return known.stage
                 return Stage.COHERENCE if name == "fr" else DYNAMIC.get(name, Stage.EVENTS)
-            case UnaryExpression(inner=inner):
+            case tree.UnaryExpression(inner=inner):
                 return self.stage_of(inner)
-            case BinaryExpression(left=left, right=right):
+            case tree.BinaryExpression(left=left, right=right):
                 return max(self.stage_of(left), self.stage_of(right))
-            case Call(function=function, arguments=arguments):
+            case tree.Call(function=function, arguments=arguments):
                 inside = [self.functions[function].body] if function in self.functions else []
                 return max(self.stage_of(part) for part in (*arguments, *inside))
-            case Empty():
+            case tree.Empty():
                 return Stage.EVENTS
 
-    def check(self, check: CheckStatement) -> None:
+    def check(self, check: tree.CheckStatement) -> None:
         value = self.value(check.expression, {})
         if value.is_set and check.test != "empty":
             raise self.file.source.error(f"{check.test} asks about a relation, this is a set", check.offset)
         compiled = CompiledCheck(check.name, check.test, check.negated, check.flagged, value.slot, value.stage)
         self.model.steps.append(compiled)
 
-    def choice(self, choice: With) -> None:
+    def choice(self, choice: tree.With) -> None:
         if choice.source not in SOURCES:
             hint = near_name(choice.source, SOURCES) or "sources: " + ", ".join(SOURCES)
             raise self.file.source.error(f"unknown source {choice.source!r}", choice.offset, hint)
@@ -161,27 +146,30 @@ class _Compiler:
         self.model.orders.append((order.slot, pairs.slot))
         self.bindings[choice.name] = self.model.named[choice.name] = order
 
-    def value(self, expression: Expression, local: dict[str, Operand]) -> Operand:
+    def value(self, expression: tree.Expression, local: dict[str, Operand]) -> Operand:
         match expression:
-            case Name():
+            case tree.Name():
                 return self.name(expression, local)
-            case Empty():
+            case tree.Empty():
                 return self.emit("empty", (), False)
-            case UnaryExpression(operator=operator, inner=inner):
+            case tree.UnaryExpression(operator=operator, inner=inner):
                 return self.unary(operator, self.value(inner, local), expression.offset)
-            case BinaryExpression(operator=operator, left=left, right=right):
+            case tree.BinaryExpression(operator=operator, left=left, right=right):
                 return self.binary(operator, self.value(left, local), self.value(right, local), expression.offset)
-            case Call():
+            case tree.Call():
                 return self.call(expression, local)
 
-    def name(self, name: Name, local: dict[str, Operand]) -> Operand:
+    def name(self, name: tree.Name, local: dict[str, Operand]) -> Operand:
         word = name.name
         if word in local:
             return local[word]
         if word in self.bindings:
             return self.bindings[word]
         if word == "fr":
-            return self.value(BinaryExpression(";", UnaryExpression("^-1", Name("rf", 0), 0), Name("co", 0), 0), {})
+            return self.value(
+                tree.BinaryExpression(";", tree.UnaryExpression("^-1", tree.Name("rf", 0), 0), tree.Name("co", 0), 0),
+                {},
+            )
         if word == "emptyset":
             return self.emit("empty", (), True)
         if word in SETS or word in RELATIONS or word in DYNAMIC:
@@ -222,7 +210,7 @@ class _Compiler:
     def is_empty(self, operand: Operand) -> bool:
         return operand in (self.known.get(("empty", (), False)), self.known.get(("empty", (), True)))
 
-    def call(self, call: Call, local: dict[str, Operand]) -> Operand:
+    def call(self, call: tree.Call, local: dict[str, Operand]) -> Operand:
         arguments = [self.value(argument, local) for argument in call.arguments]
         if call.function in self.functions:
             binding = self.functions[call.function]
@@ -247,8 +235,8 @@ class _Compiler:
         self.need(argument, True, f"{call.function} takes a set", call.offset)
         if call.function == "toid":
             return self.unary("[]", argument, call.offset)
-        order = self.name(Name("po", call.offset), {})
-        before = self.emit("product", (self.name(Name("_", call.offset), {}), argument), False)
+        order = self.name(tree.Name("po", call.offset), {})
+        before = self.emit("product", (self.name(tree.Name("_", call.offset), {}), argument), False)
         return self.emit("composition", (self.emit("intersection", (order, before), False), order), False)
 
     def need(self, operand: Operand, is_set: bool, message: str, offset: int) -> None:
@@ -290,4 +278,4 @@ def compile_cat(text: str, path: str, name: str) -> Model:
     try:
         return _Compiler(parse_cat(text, path), name).compile()
     except RecursionError:
-        raise CatSource(text, path).error("an expression of this model is nested too deeply", 0) from None
+        raise tree.CatSource(text, path).error("an expression of this model is nested too deeply", 0) from None

@@ -5,23 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, NoReturn
 
-from gpudiy.models.cat_tree import (
-    BinaryExpression,
-    Binding,
-    Call,
-    CatFile,
-    CatSource,
-    CheckStatement,
-    ChipsStatement,
-    Empty,
-    Expression,
-    Include,
-    Let,
-    Name,
-    Statement,
-    UnaryExpression,
-    With,
-)
+from gpudiy.models import cat_tree as tree
 
 TOKEN = re.compile(
     r"""(?P<space>(?:\s|//[^\n]*)+)
@@ -44,48 +28,48 @@ class Token(NamedTuple):
     offset: int
 
 
-def parse_cat(text: str, path: str = "<cat>") -> CatFile:
+def parse_cat(text: str, path: str = "<cat>") -> tree.CatFile:
     """Parse the text of a model; raises `InputError` with the place of a mistake."""
-    return _Parser(CatSource(text, path)).file()
+    return _Parser(tree.CatSource(text, path)).file()
 
 
 class _Parser:
     """Recursive descent; `|` binds loosest, then `;`, `\\`, `&`, pairs `*`, then prefixes and suffixes."""
 
-    def __init__(self, source: CatSource) -> None:
+    def __init__(self, source: tree.CatSource) -> None:
         self.source = source
         self.tokens = self._tokens()
         self.position = 0
 
-    def file(self) -> CatFile:
+    def file(self) -> tree.CatFile:
         title = self.take()[1].strip('"') if self.token.kind == "string" else ""
         if not title and self.token.kind == "name" and self._starts_title():
             title = self.take().text
         chips = self.chips()
-        statements: list[Statement] = []
+        statements: list[tree.Statement] = []
         while self.token.kind != "end":
             statement = self.statement()
             if statement is not None:
                 statements.append(statement)
-        return CatFile(self.source, title, chips, tuple(statements))
+        return tree.CatFile(self.source, title, chips, tuple(statements))
 
-    def chips(self) -> ChipsStatement | None:
+    def chips(self) -> tree.ChipsStatement | None:
         """The chips are named right behind the title."""
         if not self.accept("chips"):
             return None
         if self.token.kind != "string":
             self.fail('expected chips in quotes, such as chips "sm_70 and later"')
         token = self.take()
-        return ChipsStatement(token.text.strip('"'), token.offset)
+        return tree.ChipsStatement(token.text.strip('"'), token.offset)
 
-    def statement(self) -> Statement | None:
+    def statement(self) -> tree.Statement | None:
         token = self.token
         if self.accept("let"):
             return self.let()
         if self.accept("include"):
             if self.token.kind != "string":
                 self.fail("expected the name of a file in quotes")
-            return Include(self.take().text.strip('"'), token.offset)
+            return tree.Include(self.take().text.strip('"'), token.offset)
         if self.accept("with"):
             return self.choice(token.offset)
         if token.text in ("show", "unshow"):
@@ -101,16 +85,16 @@ class _Parser:
         name = test
         if self.accept("as"):
             name = self.name()
-        return CheckStatement(test, negated, flagged, expression, name, token.offset)
+        return tree.CheckStatement(test, negated, flagged, expression, name, token.offset)
 
-    def let(self) -> Let:
+    def let(self) -> tree.Let:
         recursive = self.accept("rec")
         bindings = [self.binding()]
         while self.accept("and"):
             bindings.append(self.binding())
-        return Let(tuple(bindings), recursive)
+        return tree.Let(tuple(bindings), recursive)
 
-    def binding(self) -> Binding:
+    def binding(self) -> tree.Binding:
         offset = self.token.offset
         name = self.name()
         parameters: list[str] = []
@@ -120,14 +104,14 @@ class _Parser:
                 if self.token.text != ")":
                     self.expect(",")
         self.expect("=")
-        return Binding(name, tuple(parameters), self.expression(), offset)
+        return tree.Binding(name, tuple(parameters), self.expression(), offset)
 
-    def choice(self, offset: int) -> With:
+    def choice(self, offset: int) -> tree.With:
         name = self.name()
         self.expect("from")
         source = self.name()
         arguments = self.arguments() if self.token.text == "(" else ()
-        return With(name, source, arguments, offset)
+        return tree.With(name, source, arguments, offset)
 
     def skip_shown(self) -> None:
         """What herd shows in pictures is chosen otherwise here; the statement is read over."""
@@ -136,27 +120,27 @@ class _Parser:
         while self.accept(",") or self.accept("as"):
             self.expression()
 
-    def expression(self) -> Expression:
+    def expression(self) -> tree.Expression:
         return self.chain(("|", ";", "\\", "&"))
 
-    def chain(self, operators: tuple[str, ...]) -> Expression:
+    def chain(self, operators: tuple[str, ...]) -> tree.Expression:
         if not operators:
             return self.pairs()
         operator, *tighter = operators
         left = self.chain(tuple(tighter))
         while self.token.text == operator:
             offset = self.take().offset
-            left = BinaryExpression(operator, left, self.chain(tuple(tighter)), offset)
+            left = tree.BinaryExpression(operator, left, self.chain(tuple(tighter)), offset)
         return left
 
-    def pairs(self) -> Expression:
+    def pairs(self) -> tree.Expression:
         left = self.postfix()
         while self.token.text == "*":
             offset = self.take().offset
-            left = BinaryExpression("*", left, self.postfix(), offset)
+            left = tree.BinaryExpression("*", left, self.postfix(), offset)
         return left
 
-    def postfix(self) -> Expression:
+    def postfix(self) -> tree.Expression:
         inner = self.atom()
         while True:
             token = self.token
@@ -166,14 +150,14 @@ class _Parser:
                 or (token.text == "*" and not self._operand_follows())
             ):
                 self.take()
-                inner = UnaryExpression(token.text, inner, token.offset)
+                inner = tree.UnaryExpression(token.text, inner, token.offset)
             else:
                 return inner
 
-    def atom(self) -> Expression:
+    def atom(self) -> tree.Expression:
         token = self.token
         if self.accept("~"):
-            return UnaryExpression("~", self.postfix(), token.offset)
+            return tree.UnaryExpression("~", self.postfix(), token.offset)
         if self.accept("("):
             inner = self.expression()
             self.expect(")")
@@ -181,19 +165,19 @@ class _Parser:
         if self.accept("["):
             inner = self.expression()
             self.expect("]")
-            return UnaryExpression("[]", inner, token.offset)
+            return tree.UnaryExpression("[]", inner, token.offset)
         if self.accept("{"):
             self.expect("}")
-            return Empty(token.offset)
+            return tree.Empty(token.offset)
         if token.kind == "empty":
             self.take()
-            return Empty(token.offset)
+            return tree.Empty(token.offset)
         name = self.name()
         if self.token.text == "(" and self.token.offset == token.offset + len(token.text):
-            return Call(name, self.arguments(), token.offset)
-        return Name(name, token.offset)
+            return tree.Call(name, self.arguments(), token.offset)
+        return tree.Name(name, token.offset)
 
-    def arguments(self) -> tuple[Expression, ...]:
+    def arguments(self) -> tuple[tree.Expression, ...]:
         self.expect("(")
         found = [self.expression()]
         while self.accept(","):
