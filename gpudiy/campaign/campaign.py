@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpudiy.campaign.junit import junit_text
 from gpudiy.campaign.plan import CampaignPlan, read_plan
@@ -16,16 +17,18 @@ from gpudiy.campaign.unit import Unit
 from gpudiy.campaign.verdicts import decide_tests, load_verdicts
 from gpudiy.devices.opening import check_kind
 from gpudiy.errors import InputError
-from gpudiy.harness.build_folder import BuildWatch, FolderEntry, build_folder
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.draft import SourcedTest
 from gpudiy.litmus.test import Test
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.conformance import Conformance, conform
-from gpudiy.logs.html_report.report import HtmlReport, Watch, report
 from gpudiy.logs.record import Ending, Record
 from gpudiy.models.library import load_model
+
+if TYPE_CHECKING:
+    from gpudiy.harness.build_folder import BuildWatch, FolderEntry
+    from gpudiy.logs.html_report.report import HtmlReport, Watch
 
 Execute = Callable[[Sequence[Unit]], Iterator[tuple[Unit, Record]]]
 INTERRUPTED = "interrupted"  # the reason of an incomplete record, whose unit runs again
@@ -99,6 +102,8 @@ class Campaign:
 
     def build(self, jobs: int = 2, watch: BuildWatch = lambda architecture, results: results) -> list[FolderEntry]:
         """Build the tests for the architectures of the plan, into the folder `built` of the campaign."""
+        from gpudiy.harness.build_folder import build_folder  # the compiler, which few plans need
+
         tests = [test.load() for test in self.tests]
         return build_folder(tests, self.plan.build.architectures, self.built_path, jobs, watch=watch)
 
@@ -133,6 +138,8 @@ class Campaign:
 
     def report(self, jobs: int = 2, watch: Watch = lambda verdicts, total: verdicts) -> HtmlReport:
         """Write the HTML report on the records so far as `report.html` in the directory of the campaign."""
+        from gpudiy.logs.html_report.report import report  # it draws, and so needs numpy
+
         records = Columns.of(load_records(self.plan))
         made = report(records, title=self.plan.name, models=self.plan.models.names, jobs=jobs, watch=watch)
         made.write(self.report_path)
