@@ -11,6 +11,8 @@ from functools import cache
 from gpudiy.errors import MissingTool, ToolFailure
 from gpudiy.harness.cuda_library import INSTALL, INSTALL_OLDER, libraries
 
+FIRST_OF_CUDA_12 = 50  # the oldest architecture that CUDA 12 compiles for
+
 
 class Product(StrEnum):
     """What the compiler writes."""
@@ -94,7 +96,9 @@ def compiler_for(architecture: str, newest: int | None = None) -> Compiler:
         message = f"the driver loads what CUDA {newest} makes, but for {architecture} only {versions} is installed"
         raise MissingTool(f"{message}: update the driver, or {INSTALL_OLDER}")
     known = sorted({known for compiler in found for known in compiler.architectures})
-    older = f"; for older ones: {INSTALL_OLDER}" if number.isdecimal() and int(number) < known[0] else ""
+    older = ""
+    if number.isdecimal() and FIRST_OF_CUDA_12 <= int(number) < known[0]:
+        older = f"; for older ones: {INSTALL_OLDER}"
     listed = ", ".join(f"sm_{number}" for number in known)
     raise MissingTool(f"no installed compiler supports {architecture}, only {listed}{older}")
 
