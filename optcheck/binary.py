@@ -35,12 +35,15 @@ class SassBinary:
 
 
 @dataclass(frozen=True, slots=True)
-class _Section:
+class Section:
+    """A section of an ELF file: where its bytes are, and the section that it belongs to."""
+
     name: str
     type: int
     offset: int
     size: int
     link: int
+    info: int
 
 
 def is_cubin(data: bytes) -> bool:
@@ -71,15 +74,19 @@ def read_architecture(data: bytes) -> str:
 
 def read_sections(data: bytes) -> dict[str, bytes]:
     """The contents of the sections of a cubin, by name."""
-    return {one.name: data[one.offset : one.offset + one.size] for one in _sections(data) if one.type != NOBITS}
+    return {one.name: data[one.offset : one.offset + one.size] for one in list_sections(data) if one.type != NOBITS}
 
 
-def _sections(data: bytes) -> list[_Section]:
+def list_sections(data: bytes) -> list[Section]:
+    """The sections of an ELF file, in order."""
     header = HEADER.unpack_from(data)
     start, size, count, names = header[6], header[11], header[12], header[13]
     raw = [SECTION.unpack_from(data, start + number * size) for number in range(count)]
     strings = raw[names]
-    return [_Section(_string(data, strings[4] + entry[0]), entry[1], entry[4], entry[5], entry[6]) for entry in raw]
+    return [
+        Section(read_string(data, strings[4] + entry[0]), entry[1], entry[4], entry[5], entry[6], entry[7])
+        for entry in raw
+    ]
 
 
 def _read_tests(data: bytes) -> Iterator[tuple[str, str]]:
@@ -94,7 +101,7 @@ def _read_tests(data: bytes) -> Iterator[tuple[str, str]]:
 
 
 def _read_arrays(data: bytes) -> Iterator[tuple[str, bytes]]:
-    sections = _sections(data)
+    sections = list_sections(data)
     for table in sections:
         if table.name != ".symtab":
             continue
@@ -106,9 +113,10 @@ def _read_arrays(data: bytes) -> Iterator[tuple[str, bytes]]:
             start = sections[section].offset + value
             if start + size > len(data):
                 raise ValueError
-            yield _string(data, strings.offset + name_at), data[start : start + size]
+            yield read_string(data, strings.offset + name_at), data[start : start + size]
 
 
-def _string(data: bytes, start: int) -> str:
+def read_string(data: bytes, start: int) -> str:
+    """The string that begins at an offset."""
     end = data.index(b"\0", start)
     return data[start:end].decode("utf-8")

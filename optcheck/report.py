@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from gpudiy.litmus.reader import decode, read_test
@@ -13,13 +13,29 @@ from optcheck.disassembler import cubins_of, disassemble
 from optcheck.finding import Check, Finding
 from optcheck.listing import SassFunction, read_listing
 
+KernelCheck = Callable[[bytes, Sequence[SassFunction], str], Check | None]  # from a cubin, its functions, its chip
 
-def check_binary(path: Path, architecture: str = "", frames: FrameSource = no_frame) -> Iterator[Check]:
-    """Check every test of a cubin, or of the cubins inside an executable."""
+
+def check_no_kernels(cubin: bytes, functions: Sequence[SassFunction], architecture: str) -> Check | None:
+    """The kernels of the cubin are not known."""
+    return None
+
+
+def check_binary(
+    path: Path, architecture: str = "", frames: FrameSource = no_frame, kernels: KernelCheck = check_no_kernels
+) -> Iterator[Check]:
+    """Check every test of a cubin, or of the cubins inside an executable; `kernels` checks what is around them."""
     for cubin in cubins_of(path):
-        binary = read_binary(cubin.read_bytes(), str(path))
+        data = cubin.read_bytes()
+        binary = read_binary(data, str(path))
         functions = read_listing(disassemble(cubin), f"{path} (disassembled)")
-        yield from check_functions(functions, binary.tests, architecture or binary.architecture, frames)
+        named = architecture or binary.architecture
+        around = kernels(data, functions, named)
+        if around is not None:
+            functions = [function for function in functions if function.name in binary.tests]
+        yield from check_functions(functions, binary.tests, named, frames)
+        if around is not None:
+            yield around
 
 
 def check_listing(

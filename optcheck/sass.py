@@ -24,7 +24,7 @@ class RegisterOperand:
     negated: bool = False
     inverted: bool = False
     wide: bool = False
-    part: str = ""  # .H0_H0, .B1 and the like: not the whole register
+    part: str = ""  # .H0_H0, .B1, .X4 and the like: not the register as it is
     sets_code: bool = False  # R4.CC: the instruction also writes the condition code
 
 

@@ -85,7 +85,7 @@ def _register(tokens: pp.ParseResults) -> Builder:
     base = tokens["base"]
     suffixes = tokens.as_dict().get("suffixes", "").split(".")
     wide = "64" in suffixes
-    part = next((suffix for suffix in suffixes if suffix[:1] in ("H", "B")), "")
+    part = next((suffix for suffix in suffixes if suffix not in ("", "64", "reuse", "CC")), "")
     sets_code = "CC" in suffixes
     numbered = base.endswith("#")
     prefix = base[:-1] if numbered else base

@@ -105,6 +105,7 @@ def _run_original(arguments: Namespace) -> int:
 def _check_input(arguments: Namespace) -> list[Check]:
     """Check the binary or listing that the command line names."""
     from gpudiy.errors import InputError
+    from gpudiy.harness.checking import check_binary_kernels
     from gpudiy.harness.frame import find_frame
     from optcheck.report import check_binary, check_listing, read_test_file
 
@@ -116,7 +117,7 @@ def _check_input(arguments: Namespace) -> list[Check]:
             checks = list(check_listing(Path(name), test, architecture, find_frame))
         else:
             _expect_binary(Path(name))
-            checks = list(check_binary(Path(name), architecture, find_frame))
+            checks = list(check_binary(Path(name), architecture, find_frame, check_binary_kernels))
     except OSError as error:
         raise InputError(str(error.strerror), path=str(error.filename or name)) from None
     if not checks:

@@ -155,9 +155,8 @@ def _make_built_test(
 
 def _check_tests(cubin: bytes, meant: dict[str, _Meant], assembler: Assembler) -> Iterator[BuiltTest]:
     """The tests of a cubin with their findings; a test that optcheck does not find unchanged gets a reason."""
-    found = check_cubin(cubin, [one.code for one in meant.values()], assembler.architecture)
+    found = check_cubin(cubin, [one.code for one in meant.values()], assembler.architecture, assembler.folder)
     for number, (one, check) in enumerate(zip(meant.values(), found.checks, strict=True)):
-        stressed = f"stress: {found.stress}" if found.stress else ""
         for source in one.sources:
             yield _make_built_test(
                 source,
@@ -166,7 +165,7 @@ def _check_tests(cubin: bytes, meant: dict[str, _Meant], assembler: Assembler) -
                 function=one.code.function,
                 constants=one.code.constants,
                 check=check,
-                reason=stressed if check.finding is Finding.UNCHANGED else f"optcheck: {check.finding}",
+                reason=found.stress if check.finding is Finding.UNCHANGED else f"optcheck: {check.finding}",
                 stress=found.stress,
             )
 

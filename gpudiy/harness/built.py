@@ -36,7 +36,7 @@ class BuiltTest:
     ptx: tuple[str, ...] = ()  # the instructions of the test that optcheck speaks of
     sass: tuple[str, ...] = ()  # and what is in the binary instead
     reason: str = ""
-    stress: str = ""  # what is wrong with the stress of the harness; empty if nothing is
+    stress: str = ""  # what is wrong with the kernels around the test: stress, meeting, …; empty if nothing is
     litmus: str = ""  # the test itself
     toolkit: str = ""  # what it was built with
     optimise: int = 1  # the level of the assembler

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import tempfile
@@ -12,34 +13,40 @@ from functools import cache
 from pathlib import Path
 
 from gpudiy.errors import MissingTool, ToolFailure
+from gpudiy.files import write_whole
 from gpudiy.harness.frame import frame_of
+from gpudiy.harness.kernel_check import check_kernels_of
 from gpudiy.harness.module import PtxTest
 from gpudiy.harness.source import PREFIX
 from gpudiy.litmus.test import Test
 from optcheck.check import check_functions
 from optcheck.constant_bank import write_constants
+from optcheck.cubin_code import read_code
 from optcheck.disassembler import find_tool
-from optcheck.finding import Check, Deviation
-from optcheck.listing import read_listing
+from optcheck.finding import Check, Deviation, Finding
+from optcheck.listing import SassFunction, read_listing
+from optcheck.machine_abi import abi_of
 from optcheck.stress import check_harness
 
 SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)", re.MULTILINE)
 FUNCTIONS = re.compile(PREFIX)  # the functions that run tests
-KERNEL = "run"
+KERNEL, KERNELS = "run", "kernels"
+MEANINGS = ("kernel_*.py", "outcome_meaning.py", "checking.py")  # besides optcheck, what findings depend on
 STRESSING = ("only_stress", "stress_before")  # what the kernel calls for stress, and for stress before a round
+AROUND = re.compile(f"(?!{PREFIX})")  # all other functions
 STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 
 
 @dataclass(frozen=True, slots=True)
 class CubinCheck:
-    """What was found of every test of a cubin, in order; and what is wrong with its stress."""
+    """What was found of every test of a cubin, in order; and what is wrong with the kernels around them."""
 
     checks: tuple[Check, ...]
     stress: str = ""
 
 
-def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> CubinCheck:
-    """Check every function of a cubin against each test that it runs."""
+def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str, folder: Path | None = None) -> CubinCheck:
+    """Check every function of a cubin against each test that it runs, and the kernels, unless `folder` knows them."""
     listing = disassemble_cubin(cubin, architecture)
     tests: dict[str, list[Test]] = {}
     for code in codes:
@@ -50,11 +57,53 @@ def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str) -> Cu
     for check in check_functions(functions, tests, architecture, lambda name, test: frames[name, id(test)]):
         found.setdefault(check.kernel, deque()).append(check)
     checks = tuple(found[code.function].popleft() for code in codes)  # of one function: in the order of its tests
-    return CubinCheck(checks, check_stress(listing))
+    wrong = check_table(cubin, [code.function for code in codes]) or check_around(cubin, listing, architecture, folder)
+    return CubinCheck(checks, wrong)
+
+
+def check_table(cubin: bytes, functions: Sequence[str]) -> str:
+    """Whether the table of functions names that of each test, in order; what is wrong, or nothing."""
+    named = read_code(cubin, PREFIX).functions
+    for number, function in enumerate(functions):
+        if number >= len(named) or named[number] != function:
+            return f"kernels: the table of functions has another function for test {number}"
+    return ""
+
+
+def check_around(cubin: bytes, listing: str, architecture: str, folder: Path | None = None) -> str:
+    """What is wrong with the kernels of a cubin; empty if nothing is.
+
+    The kernels of all modules of a toolchain are the same, so the answer is kept, by their code.
+    """
+    code = read_code(cubin, PREFIX)
+    known = _KNOWN_KERNELS.get(code.key)
+    kept = None if folder is None else folder / f"kernels-{code.key[:32]}.json"
+    if known is None and kept is not None and kept.is_file():
+        known = str(json.loads(kept.read_text())["wrong"])
+    if known is None:
+        known = _run_kernels(listing, architecture, code.banks)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(kept, json.dumps({"wrong": known}).encode())
+    _KNOWN_KERNELS[code.key] = known
+    return known
+
+
+_KNOWN_KERNELS: dict[str, str] = {}  # what is wrong with kernels, by their code
+
+
+def _run_kernels(listing: str, architecture: str, banks: dict[int, bytes]) -> str:
+    if abi_of(architecture) is None:
+        wrong = check_stress(listing)
+        return f"stress: {wrong}" if wrong else ""
+    return check_kernels_of(read_listing(select_functions(listing, AROUND)), architecture, banks)
 
 
 def check_stress(listing: str) -> str:
-    """What is wrong with the stress code in a listing; empty if nothing is."""
+    """What patterns find wrong with the stress code in a listing; empty if nothing is.
+
+    This is all that is checked of the kernels where they cannot be run: before sm_70.
+    """
     return join_explanations(check_harness(read_listing(select_functions(listing, STRESS)), KERNEL, STRESSING))
 
 
@@ -87,14 +136,28 @@ def disassemble_cubin(cubin: bytes, architecture: str = "") -> str:
     return write_constants(done.stdout, cubin, KERNEL)
 
 
+def check_binary_kernels(cubin: bytes, functions: Sequence[SassFunction], architecture: str) -> Check | None:
+    """Check the kernels of any cubin; None if it has no kernels of gpudiy, or none that can be run."""
+    if not any(function.name == KERNEL for function in functions) or abi_of(architecture) is None:
+        return None
+    around = [function for function in functions if not function.name.startswith(PREFIX)]
+    code = read_code(cubin, PREFIX)
+    wrong = _KNOWN_KERNELS.get(code.key) or check_kernels_of(around, architecture, code.banks)
+    if not wrong:
+        return Check(KERNELS, Finding.UNCHANGED, architecture=architecture)
+    finding = Finding.UNVERIFIABLE if "not understood" in wrong or "no launch reached" in wrong else Finding.CHANGED
+    return Check(KERNELS, finding, (Deviation(finding, wrong),), architecture=architecture)
+
+
 @cache
 def checker_version() -> str:
-    """A hash of the source of optcheck: when it changes, cached findings are not used."""
+    """A hash of the source of what checks: when it changes, cached findings are not used."""
     from hashlib import sha256
 
     import optcheck
 
     digest = sha256()
-    for path in sorted(Path(optcheck.__file__).parent.glob("*.py")):
+    own = [path for pattern in MEANINGS for path in Path(__file__).parent.glob(pattern)]
+    for path in sorted([*Path(optcheck.__file__).parent.glob("*.py"), *own]):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -1,0 +1,81 @@
+"""Faults in the kernels around tests: a listing cut into functions, one of which is changed, and the rest as it was."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from sass_faults import make_fault
+
+from gpudiy.harness.checking import AROUND, disassemble_cubin, select_functions
+from gpudiy.harness.kernel_check import KERNELS, try_kernels
+from gpudiy.harness.module import Assembler, PtxTest
+from gpudiy.litmus import read_test
+from optcheck.cubin_code import read_code
+from optcheck.listing import SassError, SassFunction, read_listing
+from optcheck.machine_abi import abi_of
+
+PART = re.compile(r"^\.text\.(\w+):\n(.*?)(?=^\s*\.section|\Z)", re.MULTILINE | re.DOTALL)
+TEST = (Path(__file__).parent / "data" / "sass" / "faults" / "MP.litmus").read_text()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelListing:
+    """The functions around a test: their texts, what they call, and the banks of constant memory."""
+
+    architecture: str
+    texts: dict[str, str]
+    functions: dict[str, SassFunction]
+    calls: dict[str, frozenset[str]]
+    banks: dict[int, bytes]
+
+    def reachable(self, kernel: str) -> set[str]:
+        """The functions that a kernel calls, and those that they call."""
+        found, waiting = {kernel}, [kernel]
+        while waiting:
+            new = self.calls[waiting.pop()] - found
+            found |= new
+            waiting += new
+        return found
+
+    def check(self, name: str, text: str) -> str:
+        """What is wrong with the kernels if a function has this text instead; empty if nothing is."""
+        try:
+            (changed,) = read_listing(text)
+        except SassError as error:
+            return str(error)
+        abi = abi_of(self.architecture)
+        assert abi is not None
+        for kernel in (one for one in self.texts if one.startswith(KERNELS)):
+            needed = self.reachable(kernel)
+            if name not in needed:
+                continue
+            functions = [changed if one == name else self.functions[one] for one in self.texts if one in needed]
+            return try_kernels(functions, abi, self.banks, [kernel])  # one kernel that reaches it is enough
+        raise AssertionError(name)
+
+
+@cache
+def kernel_listing(architecture: str) -> KernelListing:
+    """The kernels as the compiler makes them now."""
+    cubin = Assembler(architecture).compile([PtxTest.of(read_test(TEST), architecture)])
+    listing = select_functions(disassemble_cubin(cubin, architecture), AROUND)
+    texts = {part[1]: f"\t.target\t{architecture}\n{part[0]}" for part in PART.finditer(listing)}
+    functions = {function.name: function for function in read_listing(listing)}
+    calls = {
+        name: frozenset(one for targets in function.named_targets.values() for one in targets if one in functions)
+        for name, function in functions.items()
+    }
+    return KernelListing(architecture, texts, functions, calls, read_code(cubin, "test_").banks)
+
+
+def random_fault(listing: KernelListing, dice: Random) -> tuple[str, str, str]:
+    """A function, what was done to it, and its text."""
+    names = sorted(listing.texts)
+    weights = [len(listing.functions[name].instructions) ** 0.5 for name in names]
+    (name,) = dice.choices(names, weights)
+    what, text = make_fault(listing.texts[name], dice)
+    return name, what, text
