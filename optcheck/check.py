@@ -61,14 +61,24 @@ def check_functions(
     for function in functions:
         function_tests = left.pop(function.name, None)
         if function_tests is not None:
-            yield from cache.check_tests(function, function_tests)
+            yield from (_expect_end(check, function) for check in cache.check_tests(function, function_tests))
             continue
         check = check_literals(function, architecture) or check_stress(function)
         if check is not None:
-            yield check
+            yield _expect_end(check, function)
     for name, test in ((name, test) for name, lost in left.items() for test in lost):
         missing = Deviation(Finding.UNVERIFIABLE, f"the listing has no kernel {name}")
         yield Check(name, Finding.UNVERIFIABLE, (missing,), test=test.name)
+
+
+def _expect_end(check: Check, function: SassFunction) -> Check:
+    """A function whose code breaks off may go on in any way: it is not unchanged."""
+    if check.finding is not Finding.UNCHANGED or not function.breaks_off:
+        return check
+    last = (function.show_instruction(len(function.instructions) - 1),)
+    why = "the code breaks off: its last instruction is neither EXIT, RET nor a jump"
+    deviation = Deviation(Finding.UNVERIFIABLE, why, last)
+    return replace(check, finding=Finding.UNVERIFIABLE, deviations=(deviation,))
 
 
 class _Unchanged(NamedTuple):
@@ -198,7 +208,24 @@ def check_literals(function: SassFunction, architecture: str = "") -> Check | No
         return None
     values = Values(Graph(function))
     clusters = find_clusters(values)
-    return _check_clusters(values, clusters, _specify_from_literals(clusters), architecture) if clusters else None
+    if not clusters:
+        return None
+    check = _check_clusters(values, clusters, _specify_from_literals(clusters), architecture)
+    gaps = tuple(_find_gaps(clusters))
+    if not gaps:
+        return check
+    deviations = (*check.deviations, *gaps)
+    return replace(check, finding=strongest_finding(deviations), deviations=deviations)
+
+
+def _find_gaps(clusters: list[tuple[Anchor, ...]]) -> Iterator[Deviation]:
+    """Accesses whose literals are missing, although there are literals of later ones."""
+    threads: dict[int, set[int]] = {}
+    for anchor in (one for cluster in clusters for one in cluster):
+        threads.setdefault(anchor.literal.thread, set()).add(anchor.literal.position)
+    for thread, positions in sorted(threads.items()):
+        for position in sorted({*range(max(positions))} - positions):
+            yield Deviation(Finding.REMOVED, f"P{thread}: access {position} and its literal are gone")
 
 
 def _check_clusters(

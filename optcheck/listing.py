@@ -96,6 +96,14 @@ class SassFunction:
                 found[int(address[1], 16)] = index
         return found
 
+    @cached_property
+    def breaks_off(self) -> bool:
+        """Whether the last instruction is neither an end nor a jump; an excerpt without addresses may be like that."""
+        if ADDRESS.match(self.source[self.lines[-1] - 1]) is None:
+            return False
+        last = next((one for one in reversed(self.instructions) if one.opcode != "NOP"), None)
+        return last is None or not last.leaves or last.guard is not None
+
     def show_instruction(self, index: int) -> str:
         """An instruction for messages: its line in the listing and its text."""
         return f"{self.lines[index]}: {self.instructions[index].text}"

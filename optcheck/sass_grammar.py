@@ -23,6 +23,7 @@ from optcheck.sass import (
     RegisterOperand,
     SassInstruction,
 )
+from optcheck.sass_rules import find_mistake
 
 NUMBER = re.compile(r"(?<![\w.$])(UR|R|UP|P)(\d{1,3})(?!\w)|(?<![\w.$])0x([0-9a-fA-F]{1,16})(?!\w)")
 Numbers = Iterator[int]
@@ -57,7 +58,11 @@ def parse_instruction(text: str) -> SassInstruction:
         raise _syntax(text) from None
     values = iter(numbers)
     built_guard = None if guard is None else guard(values)
-    return SassInstruction(text, opcode, modifiers, built_guard, tuple(operand(values) for operand in operands))
+    instruction = SassInstruction(text, opcode, modifiers, built_guard, tuple(operand(values) for operand in operands))
+    mistake = find_mistake(instruction)
+    if mistake is not None:
+        raise SassSyntax(*mistake)
+    return instruction
 
 
 def _syntax(text: str) -> SassSyntax:

@@ -43,8 +43,9 @@ from optcheck.machine_abi import MachineAbi, abi_of
 KERNELS = ("reset", "reduce", "run")
 CLUSTER_KERNEL = "run_cluster_"
 RUNS, CLUSTER_RUNS = 40, 12
-FIRST_SEED, MOST_SEEDS = 0, 4
-VOTES = (("VOTE", "ANY"), ("YIELD",), ("VOTEU", "ANY"), ("LOP3", "LUT"), ("BRA", "U"), ("BRA",))
+FIRST_SEED, MOST_SEEDS = 1, 4
+VOTES = (("VOTE", "ANY"), ("YIELD",), ("VOTE", "ANY"), ("LOP3", "LUT"), ("BRA", "U"), ("BRA",))
+MOST_VOTES = 9  # instructions of a loop in which threads vote
 PARTS = {SCRATCHPAD: "stress", MEETINGS: "meeting", COUNTER_WORDS: "stress"}
 
 
@@ -187,8 +188,20 @@ def _is_padding(machine: KernelMachine, at: int) -> bool:
     opcode = code.instructions[at].opcode
     if opcode == "NOP" or (opcode == "BRA" and code.targets.get(at) == at):
         return True
-    for start in range(max(0, at - len(VOTES) + 1), at + 1):
-        loop = code.instructions[start : start + len(VOTES)]
-        if tuple((one.opcode, *one.modifiers) for one in loop) == VOTES and code.targets.get(start + 5) == start:
-            return loop[-1].guard is None
+    for start in range(max(0, at - MOST_VOTES), at + 1):
+        loop = [place for place in range(start, start + MOST_VOTES) if _may_run(machine, place)][: len(VOTES)]
+        form = tuple(
+            (_name_vote(code.instructions[place].opcode), *code.instructions[place].modifiers) for place in loop
+        )
+        if form == VOTES and code.targets.get(loop[-1]) == start and at <= loop[-1]:
+            return code.instructions[loop[-1]].guard is None
     return False
+
+
+def _may_run(machine: KernelMachine, place: int) -> bool:
+    return place < len(machine.code.instructions) and not machine.code.instructions[place].never
+
+
+def _name_vote(opcode: str) -> str:
+    """VOTEU and VOTE count as one: sm_70 has only the latter."""
+    return "VOTE" if opcode == "VOTEU" else opcode

@@ -130,3 +130,55 @@ def test_addresses_that_the_linker_fills_in() -> None:
 
 def test_a_verdict_for_every_word() -> None:
     assert len({str(finding) for finding in Finding}) == 9
+
+
+MISTAKES = {
+    "LDG.E R0, [R2": ("this is not a SASS instruction", 18),
+    "LDG.E R0, [R2+]": ("this is not a SASS instruction", 18),
+    "LDG.E R0,, [R2]": ("this is not a SASS instruction", 18),
+    "LDG.E R0, [R2]]": ("this is not a SASS instruction", 24),
+    "LDG.E R999, [R2]": ("there is no register R999", 16),
+    "LDG.E R0, [R255]": ("there is no register R255", 21),
+    "@P7 LDG.E R0, [R2]": ("there is no register P7", 11),
+    "MOV R0, c[0x0]": ("a bracket of this operand is missing", 18),
+    "LDG.E R0, [R2] foo": ("'foo' is no operand of LDG", 25),
+    "LDG.E R0, [R2] R7": ("a comma is missing between operands", 26),
+    "LDG.E R0 [R2]": ("a comma is missing between operands", 22),
+    "LDG.E R0": ("LDG has no address", 17),
+    "STG.E [R2]": ("STG has no value", 19),
+    "LDG.E R0, [R2-R3]": ("a register is subtracted in an address", 23),
+    "STG.E.STRONG.GPUX [R2], R0": ("STG has no modifier 'GPUX'", 23),
+    "MEMBAR.SC.FOO": ("MEMBAR has no modifier 'FOO'", 20),
+}
+
+
+@pytest.mark.parametrize("code", MISTAKES)
+def test_operands_that_no_chip_has_are_errors(code: str) -> None:
+    message, column = MISTAKES[code]
+    with pytest.raises(SassError, match=re.escape(message)) as error:
+        read_listing(f"/*0000*/ {code} ;\n/*0010*/ EXIT ;\n", "case.sass")
+    assert str(error.value).startswith(f"case.sass:1:{column}: error: ") and "^" in str(error.value)
+
+
+WHOLE = (
+    "LD.E R0, [R4] ;|ST.E [R6], R1 ;|LD.E R2, [R8] ;|IADD32I R10, R0, 0x07f3a010 ;|IADD32I R11, R1, 0x07f3a001 ;|"
+    "IADD32I R12, R2, 0x07f3a012 ;|EXIT ;"
+)
+
+
+def check_lines(lines: list[str]) -> Finding:
+    text = "\n".join(f"/*{8 * number:04x}*/ {line}" for number, line in enumerate(lines))
+    (check,) = check_kernels(f"Function : f\n{text}\n", {}, "sm_35")
+    return check.finding
+
+
+def test_a_listing_without_an_access_and_its_literal_does_not_pass() -> None:
+    lines = WHOLE.split("|")
+    assert check_lines(lines) is Finding.UNCHANGED
+    assert check_lines([line for place, line in enumerate(lines) if place not in (1, 4)]) is Finding.REMOVED
+    assert check_lines([line for place, line in enumerate(lines) if place != 1]) is not Finding.UNCHANGED
+
+
+def test_a_listing_that_breaks_off_does_not_pass() -> None:
+    assert check_lines(WHOLE.split("|")[:-1]) is Finding.UNVERIFIABLE
+    assert check_lines([*WHOLE.split("|")[:-1], "@P0 EXIT ;"]) is Finding.UNVERIFIABLE
