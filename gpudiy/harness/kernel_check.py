@@ -130,7 +130,7 @@ def _put_addresses(machine: KernelMachine, number: int, case: LaunchCase) -> Non
             machine.location_word(number, location_offset(launch, instance, one)) for one in range(launch.variables)
         )
         for place in places:
-            if dice.random() < 0.8:
+            if dice.random() < 0.4:
                 value = address + location_offset(launch, instance, dice.randrange(launch.variables))
                 words[place : place + 2] = halves_of(value + dice.choice((0, 0, 0, 1 << 32, 8)))
 

@@ -221,12 +221,12 @@ ROWS_OF_RESULTS = 5
 def make_reduces(dice: Random) -> list[LaunchCase]:
     """Launches of `reduce` by one thread, with outcomes that differ in one value and compete for one slot."""
     cases = []
-    for number in range(48):
+    for number in range(64):
         variables, observed = number % 10, number % 8
-        wide, addresses = dice.randrange(2), int(dice.random() < 0.6)
+        wide, addresses = int(dice.random() < 0.6), int(dice.random() < 0.6)
         sources = [1 + row for row in range(ROWS_OF_RESULTS)] + [0x100 + one for one in range(variables)]
         chosen = dice.sample(sources, min(observed, len(sources)))
-        location_bytes, instances = 8 * dice.choice((1, 2)), dice.choice((1, 2, 3))
+        location_bytes, instances = 8 * dice.choice((1, 2)), dice.choice((2, 3, 4))
         fields: Plan = {
             "variables": variables,
             "observed": len(chosen),
@@ -296,11 +296,12 @@ def _outcomes(dice: Random, launch: Launch, count: int) -> list[Outcome]:
             continue
         outcome = list(dice.choice(found))
         place = dice.randrange(launch.observed)
-        while dice.random() < 0.99 and (
-            tuple(outcome) in found or hash_of(tuple(outcome)) % NEARBY != hash_of(found[0]) % NEARBY
-        ):
-            outcome[place] = dice.getrandbits(bits)
-        found.append(tuple(outcome) if dice.random() < 0.7 else found[0])
+        if dice.random() < 0.5:  # one bit of one word
+            outcome[place] ^= 1 << dice.randrange(bits)
+        elif dice.random() < 0.8:
+            while tuple(outcome) in found or hash_of(tuple(outcome)) % NEARBY != hash_of(found[0]) % NEARBY:
+                outcome[place] = dice.getrandbits(bits)
+        found.append(tuple(outcome) if dice.random() < 0.8 else found[0])
     return found
 
 
