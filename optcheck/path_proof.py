@@ -351,11 +351,11 @@ class PathProof(ThreadProof):
             raise Disproved(Finding.CHANGED, "threads that should vote again do something else", (path.index,))
         if self.done_with_accesses():
             accesses = self.code.specification.accesses if self.code is not None else ()
-            complete = len(self.anchors) == len(accesses) and self.asked
+            complete = len(self.anchors) == len(accesses) and self.asked and not self.fences
             if complete and self.memory - before.memory == len(accesses) + 1:
                 self._check_carried(path, None)
                 return True
-            raise Disproved(Finding.CHANGED, "a loop is added", (path.index,))
+            raise Disproved(Finding.CHANGED, f"a {'fence' if self.fences else 'loop'} is added", (path.index,))
         assert self.run is not None
         label = self.run.heads.get(self.due.label) if isinstance(self.due, LoopBack) else None
         if label is None or label.accesses != before.accesses:
