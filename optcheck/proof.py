@@ -38,7 +38,7 @@ from optcheck.term import Samples, Term, entry, forget_terms
 
 Result = TypeVar("Result")
 COMMON = (0, 1, 2, WORD, 1 << 31, 3)
-MOST_BYTES = 1 << 15  # before a table of jumps; the code of sm_50 to sm_62 adds and subtracts this number
+MOST_BYTES = 1 << 15  # before a table of jumps: code adds this number and subtracts it
 
 
 class FunctionProof:
@@ -172,7 +172,8 @@ class ThreadProofs(Watcher):
             inside = all((words[place] - start) & WORD <= end for place in self.possible for start in starts)
             narrow = self.function.mapping.has_condition_code
             wide = numbers.values(high) == signs
-            if len(starts) == 1 and inside and (min(starts) < MOST_BYTES if narrow else wide):
+            placed = all(words[place] < MOST_BYTES for place in known)
+            if len(starts) == 1 and inside and placed and (narrow or wide):
                 return
         raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
 
