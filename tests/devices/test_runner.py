@@ -168,7 +168,7 @@ def test_bad_stop_rules(text: str) -> None:
 def test_what_is_not_a_run_is_refused() -> None:
     with pytest.raises(UsageError, match="at least 1 iteration"):
         RunSettings(iterations=0)
-    with pytest.raises(UsageError, match="above 0 seconds"):
+    with pytest.raises(UsageError, match="seconds above 0"):
         RunSettings(limit=0)
 
 

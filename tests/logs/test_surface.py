@@ -37,7 +37,7 @@ def test_nothing_to_compare(tmp_path: Path) -> None:
         gpudiy.logs.compare([ONE])
     damaged = tmp_path / "damaged.jsonl"
     damaged.write_text("{\n")
-    with pytest.raises(LogError, match="no whole record"):
+    with pytest.raises(LogError, match="no complete record"):
         gpudiy.logs.compare(damaged)
 
 

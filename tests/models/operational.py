@@ -153,8 +153,9 @@ class Machine:
     def _barrier(self, state: State, number: int, thread: ThreadState, barrier: isa.Barrier) -> Iterator[ThreadState]:
         """First the thread arrives, then it waits for others of its CTA.
 
-        With an instance these are the threads that come here as often as it did, without one all that still have a
-        barrier before them.
+        With an instance these are the threads that come here as often as it did. Without one these are all that still
+        have this barrier before them, or another one at which they wait: a thread that only arrives at another barrier
+        goes on to its end, and a thread that ends releases a barrier without ordering anything.
         """
         key = self._key(barrier)
         if not thread.waiting:
@@ -167,7 +168,8 @@ class Machine:
         placements = self.test.scope_tree.placements
         for other, program in enumerate(self.test.threads):
             if barrier.instance == 0:
-                comes = any(isinstance(each, isa.Barrier) for each in program[state.threads[other].position :])
+                ahead = [each for each in program[state.threads[other].position :] if isinstance(each, isa.Barrier)]
+                comes = any(self._key(each) == key or each.mode is isa.BarrierMode.SYNC for each in ahead)
             else:
                 comes = sum(isinstance(each, isa.Barrier) and self._key(each) == key for each in program) >= meeting
             meets = other != number and comes and placements[other].cta == placements[number].cta

@@ -31,6 +31,7 @@ OF_THE_FRAME = {
     "another constant is stored",
     "the added value is another",
     "a fence is added",  # after the last access
+    "a fence is in the next round of the specification",
     "another register is stored as a result",
     "the results are exchanged",
     "a result is not stored",
