@@ -134,6 +134,7 @@ def _code_of(function: SassFunction) -> object:
     return (
         function.identities,
         tuple([(index, *(function.targets_of(index) or ())) for index in function.named_targets]),
+        function.bank,
     )
 
 

@@ -322,12 +322,15 @@ class SassExecution:
             raise NotUnderstood("the targets of a jump are not in the listing", index)
         register = self.instructions[index].operands[0]
         place = read_operand(register, state.registers), read_operand(register, state.registers, 1)
-        state.watcher.jump(SassTable(index, place))
-        for block in following[1:]:
-            other = state.fork(self.graph.starts[block])
+        shown = tuple(self.graph.starts[block] for block in following)
+        first, *others = state.watcher.jump(SassTable(index, place, shown))
+        for target in others:
+            other = state.fork(target)
             other.resumed = False
+            other.watcher.arrive(target)
             self.waiting.append(other)
-        state.index = self.graph.starts[following[0]]
+        state.watcher.arrive(first)
+        state.index = first
 
     def _pop(self, state: PathState, pushed: str, index: int) -> None:
         """The threads go on where the last instruction of this kind says."""

@@ -8,6 +8,7 @@ from functools import cached_property
 from gpudiy.litmus.test import RegisterDeclaration, Thread
 from optcheck.finding import Finding
 from optcheck.frame import FrameValues, StoredResult
+from optcheck.listing import SassFunction
 from optcheck.mapping import SassMapping
 from optcheck.path_steps import FoundPlaces
 from optcheck.specification import ThreadSpecification
@@ -55,6 +56,7 @@ class ExpectedFunction:
     threads: list[ExpectedThread]
     numbers: Samples  # on which the number of the thread is each possible one, and some others
     special: tuple[int, ...]  # words that decide something in the test
+    code: SassFunction
     scratch: frozenset[str] = frozenset()  # registers that turned out not to be carried from round to round
 
     @cached_property

@@ -80,8 +80,12 @@ class KernelPath(ThreadProof, Watcher):
         other.run = None if self.run is None else self.run.fork()
         return other
 
-    def jump(self, step: SassTable) -> None:
+    def jump(self, step: SassTable) -> tuple[int, ...]:
         """Which way a table leads is not known: all are followed."""
+        return step.targets
+
+    def arrive(self, index: int) -> None:
+        """Any thread may come here."""
 
     def step(self, step: Step) -> None:
         """Raises `Disproved`."""

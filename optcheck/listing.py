@@ -10,9 +10,10 @@ from functools import cached_property
 from typing import Any
 
 from gpudiy.errors import InputError, near_name
+from optcheck.constant_bank import BANK_LINE
 from optcheck.literal import decode_literal
 from optcheck.opcodes import OPCODES
-from optcheck.sass import WORD, SassInstruction
+from optcheck.sass import WORD, NumberOperand, SassInstruction
 from optcheck.sass_grammar import SassSyntax, parse_instruction
 
 FUNCTION = re.compile(r"\s*Function : ([\w$.]+)\s*$|\.text\.([\w$.]+):\s*$|\s*//-+ \.text\.([\w$.]+)\s+-+\s*$")
@@ -54,6 +55,7 @@ class SassFunction:
     lines: list[int] = field(default_factory=list)
     labels: dict[str, int] = field(default_factory=dict)
     named_targets: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    bank: bytes | None = None  # bank 2 of constant memory, which has the tables of jumps; None if it is not known
     _targets: dict[int, list[int] | None] = field(default_factory=dict, repr=False, compare=False)
 
     def targets_of(self, index: int) -> list[int] | None:
@@ -96,6 +98,20 @@ class SassFunction:
                 found[int(address[1], 16)] = index
         return found
 
+    def jump_targets(self, index: int, places: list[int], size: int) -> list[int] | None:
+        """Where a jump leads for words at these places of the bank; -1 is nowhere. None if that is not known.
+
+        `size` is that of an instruction: a jump adds the word to its operand and to the address after it.
+        """
+        address = ADDRESS.match(self.source[self.lines[index] - 1])
+        operands = self.instructions[index].operands
+        if self.bank is None or address is None or len(operands) != 2 or not isinstance(operands[1], NumberOperand):
+            return None
+        start = int(address[1], 16) + size + operands[1].value
+        words = [self.bank[place : place + 4] for place in places]
+        targets = [start + int.from_bytes(word, "little") & WORD if len(word) == 4 else -1 for word in words]
+        return [self._places.get(target, -1) for target in targets]
+
     @cached_property
     def breaks_off(self) -> bool:
         """Whether the last instruction is neither an end nor a jump; an excerpt without addresses may be like that."""
@@ -129,6 +145,7 @@ def read_listing(text: str, path: str = "<text>") -> list[SassFunction]:
 def _read_text(text: str, path: str) -> list[SassFunction]:
     architecture = ""
     source = text.split("\n")
+    bank: bytes | None = None
     current = SassFunction("", "", source)
     functions = [current]
     plain = _PLAIN.get
@@ -141,6 +158,10 @@ def _read_text(text: str, path: str) -> list[SassFunction]:
             continue
         if line[:2] == ".L" and line[-1] == ":":
             current.labels[line[:-1]] = len(current.instructions)
+            continue
+        if line.startswith(BANK_LINE):
+            bank = _read_bank(line, path, number)
+            current.bank = bank
             continue
         try:
             read = _read_quickly(line) or _read_line(line)
@@ -158,7 +179,7 @@ def _read_text(text: str, path: str) -> list[SassFunction]:
             current.lines.append(number)
         elif read[0] == "function":
             if read[1] != current.name:
-                current = SassFunction(read[1], architecture, source)
+                current = SassFunction(read[1], architecture, source, bank=bank)
                 functions.append(current)
         elif read[0] == "label":
             current.labels[read[1]] = len(current.instructions)
@@ -167,6 +188,14 @@ def _read_text(text: str, path: str) -> list[SassFunction]:
             if not current.instructions:
                 current.architecture = architecture
     return functions
+
+
+def _read_bank(line: str, path: str, number: int) -> bytes:
+    try:
+        return bytes.fromhex(line.removeprefix(BANK_LINE))
+    except ValueError:
+        column = len(BANK_LINE) + 1
+        raise SassError("expected the bytes of a bank", path=path, line=number, column=column, source=line) from None
 
 
 def _read_quickly(line: str) -> _Line | None:

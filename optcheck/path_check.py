@@ -49,8 +49,12 @@ class LiteralPath(Watcher):
     def step(self, step: Step) -> None:
         """Fences and conditions are not known."""
 
-    def jump(self, step: SassTable) -> None:
+    def jump(self, step: SassTable) -> tuple[int, ...]:
         """Which way a table leads is not known: all are followed."""
+        return step.targets
+
+    def arrive(self, index: int) -> None:
+        """Any thread may come here."""
 
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """A loop begins."""

@@ -23,8 +23,11 @@ class Watcher(Protocol):
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """The path enters a loop: what it carries from round to round, if that is known."""
 
-    def jump(self, step: SassTable) -> None:
-        """The path goes through a table that the listing does not show."""
+    def jump(self, step: SassTable) -> tuple[int, ...]:
+        """The path goes through a table: the instructions where it may go on."""
+
+    def arrive(self, index: int) -> None:
+        """The path comes from a table to an instruction."""
 
     def end(self, end: PathEnd) -> None:
         """The path ends."""

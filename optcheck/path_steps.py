@@ -82,6 +82,7 @@ class SassTable:
 
     index: int
     place: tuple[Term, Term]
+    targets: tuple[int, ...]  # where it leads, as far as the listing shows
 
 
 def is_specification(step: SassAccess, thread: int) -> bool:

@@ -38,7 +38,6 @@ from optcheck.term import Samples, Term, entry, forget_terms
 
 Result = TypeVar("Result")
 COMMON = (0, 1, 2, WORD, 1 << 31, 3)
-MOST_BYTES = 1 << 15  # before a table of jumps: code adds this number and subtracts it
 
 
 class FunctionProof:
@@ -75,7 +74,9 @@ class FunctionProof:
         asked = Samples(len(numbers), {entry(THREAD): numbers})
         scratch: frozenset[str] = frozenset()
         while True:
-            function = ExpectedFunction(self.values, self.mapping, self.codes, asked, self.special, scratch)
+            function = ExpectedFunction(
+                self.values, self.mapping, self.codes, asked, self.special, self.graph.function, scratch
+            )
             try:
                 SassExecution(self.graph).run(ThreadProofs(function, list(range(len(numbers)))))
             except NotUnderstood as error:
@@ -108,17 +109,14 @@ class FunctionProof:
 
 
 class ThreadProofs(Watcher):
-    """Watches a path: until the thread is chosen as one, then for each thread that can take it.
-
-    A path through a table must be right for one of them only, because the listing does not show the table.
-    """
+    """Watches a path: until the thread is chosen as one, then for each thread that can take it."""
 
     def __init__(self, function: ExpectedFunction, possible: list[int]) -> None:
         self.function = function
         self.possible = possible  # places among the numbers of threads
         self.before: PathProof | None = PathProof(function)
         self.proofs: list[PathProof] = []
-        self.tables = False
+        self.targets: list[int] = []  # where a table leads, for each number of a thread
         self.chosen = False  # the last decision left one thread, or none of the test
 
     def fork(self) -> ThreadProofs:
@@ -146,7 +144,7 @@ class ThreadProofs(Watcher):
 
     def summarize(self, registers: Mapping[str, Term]) -> RestSummary | None:
         """All on which the rest of the path depends, but its code, registers and conditions; None if there is more."""
-        known = None if self.before is None or self.tables else summarize_path(self.before, registers)
+        known = None if self.before is None else summarize_path(self.before, registers)
         if known is None:
             return None
         numbers = self.function.numbers.values(entry(THREAD))
@@ -157,25 +155,30 @@ class ThreadProofs(Watcher):
         code = self.function.threads[thread]
         return RestSummary((*key, id(code.specification), code.declared), code.found, code.specification)
 
-    def jump(self, step: SassTable) -> None:
-        """The path goes through a table, whose entries must be those of the threads, one after the other."""
-        self.tables = True
+    def jump(self, step: SassTable) -> tuple[int, ...]:
+        """The path goes through a table: where that leads each thread is found from the words of the table."""
         low, high = step.place
         numbers = self.function.numbers
         place_of = low.arguments[2] if low.operation == "unknown" and low.arguments[:2] == ("constant", 2) else None
-        known = [place for place in self.possible if place < len(self.function.threads)]
-        if isinstance(place_of, Term) and place_of.symbols == {entry(THREAD)} and self.before is not None:
-            words = numbers.values(place_of)
-            starts = {(words[place] - 4 * place) & WORD for place in known}
-            signs = [WORD if word >> 31 else 0 for word in numbers.values(low)]
-            end = 4 * len(self.function.threads)
-            inside = all((words[place] - start) & WORD <= end for place in self.possible for start in starts)
-            narrow = self.function.mapping.has_condition_code
-            wide = numbers.values(high) == signs
-            placed = all(words[place] < MOST_BYTES for place in known)
-            if len(starts) == 1 and inside and placed and (narrow or wide):
-                return
-        raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
+        signs = [WORD if word >> 31 else 0 for word in numbers.values(low)]
+        extended = self.function.mapping.has_condition_code or numbers.values(high) == signs
+        if not isinstance(place_of, Term) or place_of.symbols != {entry(THREAD)} or not extended or self.before is None:
+            raise Disproved(Finding.UNVERIFIABLE, "a jump through a table is not understood", (step.index,))
+        words = numbers.values(place_of)
+        size = 8 if self.function.mapping.has_condition_code else 16
+        targets = self.function.code.jump_targets(step.index, words, size)
+        if targets is None:
+            why = "a table of jumps is not in the listing: give the binary instead"
+            raise Disproved(Finding.UNVERIFIABLE, why, (step.index,))
+        self.targets = targets
+        followed = dict.fromkeys(targets[place] for place in self.possible)
+        if -1 in followed:
+            raise Disproved(Finding.CHANGED, "a table of jumps leads out of the code", (step.index,))
+        return tuple(followed)
+
+    def arrive(self, index: int) -> None:
+        """Only the threads that a table leads here are on this path."""
+        self.possible = [place for place in self.possible if self.targets[place] == index]
 
     def step(self, step: Step) -> None:
         """Raises `Disproved`."""
@@ -249,22 +252,16 @@ class ThreadProofs(Watcher):
         self.proofs = [one for one in self.proofs if (count if one.code is None else one.code.number) in left]
 
     def _each(self, go: Callable[[PathProof], Result]) -> list[Result]:
-        failure: Disproved | None = None
         found = []
-        for proof in list(self.proofs):
+        for proof in self.proofs:
             try:
                 found.append(go(proof))
             except NotCarried:
                 raise
             except Disproved as error:
-                if proof.code is not None and error.thread is None:
-                    error = replace(error, thread=proof.code.number)
-                if not self.tables:
-                    raise error from None
-                self.proofs.remove(proof)
-                failure = error
-        if failure is not None and not self.proofs:
-            raise failure
+                if proof.code is None or error.thread is not None:
+                    raise
+                raise replace(error, thread=proof.code.number) from None
         return found
 
 

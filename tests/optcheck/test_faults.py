@@ -26,6 +26,7 @@ from gpudiy.harness.module import Assembler, PtxTest
 from gpudiy.harness.spelling import Spelling, spelling_for
 from gpudiy.litmus import Test
 from optcheck.check import check_kernels
+from optcheck.constant_bank import BANK_LINE
 from optcheck.finding import Finding
 from optcheck.listing import SassError, read_listing
 
@@ -59,7 +60,8 @@ def is_old(architecture: str) -> bool:
 def parts_of(codes: list[PtxTest], architecture: str) -> dict[str, str]:
     listing = select_functions(disassemble_cubin(Assembler(architecture).compile(codes), architecture), FUNCTIONS)
     listing = TOGETHER.sub(lambda found: f"{found[1]} " if found[1] else " ;", listing)
-    return {part[1]: f"\t.target\t{architecture}\n{part[0]}" for part in PART.finditer(listing)}
+    tables = "".join(f"{line}\n" for line in listing.split("\n") if line.startswith(BANK_LINE))
+    return {part[1]: f"{tables}\t.target\t{architecture}\n{part[0]}" for part in PART.finditer(listing)}
 
 
 def launch_of(code: PtxTest, dice: Random) -> dict[int, int]:
