@@ -211,7 +211,8 @@ def check_literals(function: SassFunction, architecture: str = "") -> Check | No
     clusters = find_clusters(values)
     if not clusters:
         return None
-    check = _check_clusters(values, clusters, _specify_from_literals(clusters), architecture)
+    found = _check_clusters(values, clusters, _specify_from_literals(clusters), architecture)
+    check = replace(found, accesses_only=True)
     gaps = tuple(_find_gaps(clusters))
     if not gaps:
         return check

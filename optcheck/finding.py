@@ -55,6 +55,7 @@ class Check:
     clusters: tuple[Cluster, ...] = ()
     architecture: str = ""
     test: str = ""
+    accesses_only: bool = False  # fences, values and dependencies were not compared, because no test was given
 
 
 def strongest_finding(deviations: tuple[Deviation, ...] | list[Deviation]) -> Finding:

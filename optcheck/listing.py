@@ -110,6 +110,8 @@ class SassFunction:
         start = int(address[1], 16) + size + operands[1].value
         words = [self.bank[place : place + 4] for place in places]
         targets = [start + int.from_bytes(word, "little") & WORD if len(word) == 4 else -1 for word in words]
+        if size == 8:  # every fourth word is not an instruction: it says how the next three are scheduled
+            targets = [target + 8 if target % 32 == 0 else target for target in targets]
         return [self._places.get(target, -1) for target in targets]
 
     @cached_property

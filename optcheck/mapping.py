@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from gpudiy.litmus.access import Access, CacheOperator, Order, Scope, Space
-from gpudiy.litmus.instruction import AtomicOperation, Barrier, Fence, FenceKind, ProxyFence
-from optcheck.sass import WORD, NumberOperand, SassInstruction, Touch
+from gpudiy.litmus.instruction import AtomicOperation
+from optcheck.sass import WORD, SassInstruction, Touch
 from optcheck.specification import AccessKind, ExpectedAccess
 
 STRENGTHS = ("CTA", "SM", "GPU", "SYS", "VC")
@@ -70,47 +70,6 @@ class SassMapping:
             return "CTA" if self.generation is Generation.VOLTA else "SM"
         return "SYS" if scope is Scope.SYS else "GPU"
 
-    def fences(self, fence: Fence | ProxyFence | Barrier) -> tuple[str, ...]:
-        """The instructions of a fence, without those that only report errors."""
-        match fence:
-            case Fence():
-                return self._fence(fence.kind, fence.scope)
-            case Barrier():
-                return ("BAR.SYNC" if fence.mode.waits else "BAR.ARV",)
-            case ProxyFence():
-                return ("CCTL.IVALL",) if fence.kind == "alias" else ("FENCE.VIEW.ASYNC",)
-
-    def _fence(self, kind: FenceKind, scope: Scope) -> tuple[str, ...]:
-        invalidates = ("CCTL.IVALL",) if scope is not Scope.CTA else ()
-        if not self.modern:
-            word = {Scope.CTA: "CTA", Scope.SYS: "SYS"}.get(scope, "GL")
-            return (f"MEMBAR.{word}", *invalidates)
-        word = {Scope.CTA: "CTA", Scope.SYS: "SYS"}.get(scope, "GPU")
-        match kind:
-            case FenceKind.MEMBAR | FenceKind.SC:
-                return (f"MEMBAR.SC.{word}", *invalidates)
-            case FenceKind.ACQ_REL:
-                return (f"MEMBAR.ALL.{word}", *invalidates)
-            case FenceKind.RELEASE:
-                return (f"MEMBAR.ALL.{word}",)
-            case FenceKind.ACQUIRE:
-                return invalidates
-
-    def before(self, access: Access) -> tuple[str, ...]:
-        """The fences of a release, before its access."""
-        if not access.order.releases or access.scope is None:
-            return ()
-        return self._fence(FenceKind.RELEASE, access.scope)
-
-    def after(self, expected: ExpectedAccess) -> tuple[str, ...]:
-        """The fences of an acquire, after its access; in shared memory only from sm_90 on."""
-        access = expected.access
-        if not access.order.acquires or access.scope is None:
-            return ()
-        if expected.space is Space.SHARED and self.generation is not Generation.HOPPER:
-            return ()
-        return self._fence(FenceKind.ACQUIRE, access.scope)
-
 
 def mapping_for(architecture: str) -> SassMapping:
     """The mapping of an architecture such as sm_86; a newer architecture has the mapping of the newest known one."""
@@ -126,30 +85,6 @@ def mapping_for(architecture: str) -> SassMapping:
         if number >= least:
             return SassMapping(generation)
     return SassMapping(Generation.KEPLER)
-
-
-def fence_word(instruction: SassInstruction) -> tuple[str, ...]:
-    """The fences of an instruction: two for some, none for those that only report errors."""
-    opcode, modifiers = instruction.opcode, instruction.modifiers
-    match opcode:
-        case "MEMBAR":
-            words = [word for word in modifiers if word in ("SC", "ALL", "CTA", "GPU", "GL", "SYS")]
-            both = ("CCTL.IVALL",) if "IVALLD" in modifiers else ()
-            return (".".join(("MEMBAR", *words)), *both)
-        case "CCTL" if "IVALL" in modifiers:
-            return ("CCTL.IVALL",)
-        case "BAR":
-            return ("BAR.ARV" if "ARV" in modifiers else "BAR.SYNC",)
-        case "FENCE":
-            return ("FENCE.VIEW.ASYNC",)
-        case _:
-            return ()
-
-
-def barrier_number(instruction: SassInstruction) -> int | None:
-    """The number of the barrier that BAR names; None if it is in a register."""
-    first = instruction.operands[0] if instruction.operands else None
-    return first.value if isinstance(first, NumberOperand) else None
 
 
 def find_difference(expected: ExpectedAccess, found: SassInstruction, mapping: SassMapping) -> str:

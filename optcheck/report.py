@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gpudiy.litmus.reader import decode, read_test
@@ -10,7 +11,7 @@ from gpudiy.litmus.test import Test
 from optcheck.binary import read_binary
 from optcheck.check import FrameSource, check_functions, no_frame
 from optcheck.disassembler import cubins_of, disassemble
-from optcheck.finding import Check, Finding
+from optcheck.finding import Check, Deviation, Finding
 from optcheck.listing import SassFunction, read_listing
 
 KernelCheck = Callable[[bytes, Sequence[SassFunction], str], Check | None]  # from a cubin, its functions, its chip
@@ -50,6 +51,14 @@ def check_listing(
 def read_test_file(path: Path) -> Test:
     """Read one litmus test from a file."""
     return read_test(decode(path.read_bytes(), str(path)), str(path))
+
+
+def demand_test(check: Check) -> Check:
+    """A check without its test is no promise of more than the accesses: it is unverifiable."""
+    if not check.accesses_only or check.finding is not Finding.UNCHANGED:
+        return check
+    why = "the accesses are unchanged; fences, values and dependencies were not compared: give the test (--test)"
+    return replace(check, finding=Finding.UNVERIFIABLE, deviations=(Deviation(Finding.UNVERIFIABLE, why),))
 
 
 def original_text(checks: list[Check]) -> Iterator[str]:

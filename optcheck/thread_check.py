@@ -6,27 +6,23 @@ from collections.abc import Iterator
 
 from optcheck.access_check import AccessCheck
 from optcheck.dependency_check import DependencyCheck
-from optcheck.fence_check import FenceCheck
 from optcheck.finding import Deviation, Finding
 from optcheck.linked_thread import LinkedThread
 from optcheck.specification import ExpectedAccess
 
 
 class ThreadCheck:
-    """Checks accesses, order, neighbours, fences and dependencies of one copy of a thread."""
+    """Checks accesses, order, neighbours and dependencies of one copy of a thread; fences are checked on its paths."""
 
     def __init__(self, thread: LinkedThread) -> None:
         self.thread = thread
 
     def deviations(self) -> list[Deviation]:
-        """All deviations; fences are checked only if the accesses are right."""
+        """All deviations."""
         thread = self.thread
         found = list(AccessCheck(thread).deviations())
         found += self._check_order()
         found += [*self._check_conditions(), *self._check_neighbours()]
-        complete = len(thread.links) == len(thread.specification.accesses) and not thread.specification.literals_only
-        if complete and not found:
-            found += FenceCheck(thread).deviations()
         found += DependencyCheck(thread).deviations()
         return found
 

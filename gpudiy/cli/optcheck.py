@@ -18,7 +18,7 @@ MAPPINGS = ("auto", "sm_35", "sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86
 BINARIES = (b"\x7fELF", b"\x50\xed\x55\xba", b"MZ", b"!<arch>")  # ELF, fat binary, PE, archive
 EPILOG = """\
 A binary of `gpudiy build` contains its tests. A listing (of cuobjdump -sass, nvdisasm or nvdisasm -json) does not:
-without --test, only the literals are checked, not fences and dependencies.
+without --test, only the literals are checked, not fences and dependencies, so it is at best unverifiable.
 
 examples:
   gpudiy optcheck built/1f0c.cubin
@@ -56,9 +56,9 @@ def _add_inputs(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     from optcheck.finding import Finding
-    from optcheck.report import as_json, deviation_lines
+    from optcheck.report import as_json, demand_test, deviation_lines
 
-    checks = _check_input(arguments)
+    checks = [demand_test(check) for check in _check_input(arguments)]
     for check in checks:
         if arguments.json:
             print(json.dumps(as_json(check)))
