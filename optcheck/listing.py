@@ -95,7 +95,7 @@ class SassFunction:
         for index, line in enumerate(self.lines):
             address = ADDRESS.match(self.source[line - 1])
             if address:
-                found[int(address[1], 16)] = index
+                found.setdefault(int(address[1], 16), index)
         return found
 
     def jump_targets(self, index: int, places: list[int], size: int) -> list[int] | None:
