@@ -91,7 +91,7 @@ class SassFunction:
     @cached_property
     def _places(self) -> dict[int, int]:
         """The instructions by their addresses."""
-        found = {}
+        found: dict[int, int] = {}
         for index, line in enumerate(self.lines):
             address = ADDRESS.match(self.source[line - 1])
             if address:
