@@ -81,11 +81,13 @@ class LaunchMemory:
         """Addresses of far regions as those where their words are kept."""
         if not self.far or not (addresses >= np.uint64(FAR)).any():
             return addresses
-        near = addresses.copy()
-        near[addresses >= np.uint64(FAR)] = 0
-        for address, start, size in self.far:
-            inside = (addresses >= np.uint64(address)) & (addresses < np.uint64(address + 4 * size))
-            near[inside] = addresses[inside] - np.uint64(address) + np.uint64(BASE + 4 * start)
+        starts, places, sizes = np.array(sorted(self.far), np.uint64).T
+        found = np.searchsorted(starts, addresses, "right").astype(np.int64) - 1
+        inside = (found >= 0) & (addresses < starts[found] + np.uint64(4) * sizes[found])
+        here = addresses - starts[found] + np.uint64(BASE) + np.uint64(4) * places[found]
+        near: NDArray[np.uint64] = np.where(
+            inside, here, np.where(addresses >= np.uint64(FAR), np.uint64(0), addresses)
+        )
         return near
 
 

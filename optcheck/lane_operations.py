@@ -18,6 +18,7 @@ from optcheck.semantics import results
 from optcheck.term import Term
 
 SILENT = frozenset({"NOP", "MEMBAR", "ERRBAR", "CGAERRBAR", "CCTL"})
+WITH_PARTS = frozenset({"HFMA2", "I2I", "PRMT", "IDP", "I2F"})  # operands may be halves or bytes
 Run = Callable[[LaneMachine, Threads, int], None]
 
 
@@ -36,11 +37,21 @@ def make_operations(code: MachineCode, weak: tuple[str, ...]) -> list[MachineOpe
 def _make_operation(instruction: SassInstruction, code: MachineCode, weak: tuple[str, ...]) -> MachineOperation:
     guard = guard_of(instruction.guard)
     try:
+        if _has_odd_suffix(instruction):
+            return MachineOperation(_refuse(instruction), guard, False)
         if instruction.opcode in CONTROLS:
             return MachineOperation(CONTROLS[instruction.opcode](instruction), guard, True)
         return MachineOperation(_computation(instruction, code, weak), guard, False)
     except (NoArithmetic, MachineFailure, IndexError, ValueError, KeyError):
         return MachineOperation(_refuse(instruction), guard, False)
+
+
+def _has_odd_suffix(instruction: SassInstruction) -> bool:
+    """Whether a register is written in part, or the condition code with it: no chip from sm_70 on does that here."""
+    registers = [one for one in instruction.operands if isinstance(one, RegisterOperand)]
+    written = registers[: instruction.result_count] if instruction.result_count else []
+    parts = written if instruction.opcode in WITH_PARTS else registers
+    return any(one.sets_code for one in registers) or any(one.part for one in parts)
 
 
 def _refuse(instruction: SassInstruction) -> Run:

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from kernel_equivalence import find_difference
 from sass_faults import make_fault
 
 from gpudiy.harness.checking import AROUND, disassemble_cubin, select_functions
@@ -16,7 +17,7 @@ from gpudiy.harness.module import Assembler, PtxTest
 from gpudiy.litmus import read_test
 from optcheck.cubin_code import read_code
 from optcheck.listing import SassError, SassFunction, read_listing
-from optcheck.machine_abi import abi_of
+from optcheck.machine_abi import MachineAbi, abi_of
 
 PART = re.compile(r"^\.text\.(\w+):\n(.*?)(?=^\s*\.section|\Z)", re.MULTILINE | re.DOTALL)
 TEST = (Path(__file__).parent / "data" / "sass" / "faults" / "MP.litmus").read_text()
@@ -47,15 +48,27 @@ class KernelListing:
             (changed,) = read_listing(text)
         except SassError as error:
             return str(error)
+        kernel = self._kernel_of(name)  # one kernel that reaches it is enough
+        return try_kernels(self._module(kernel, changed), self._abi(), self.banks, [kernel])
+
+    def find_difference(self, name: str, text: str, seeds: int) -> str:
+        """What else the kernels do in other launches if a function has this text instead; empty if nothing."""
+        (changed,) = read_listing(text)
+        kernel = self._kernel_of(name)
+        original, other = self._module(kernel, self.functions[name]), self._module(kernel, changed)
+        return find_difference(original, other, self._abi(), self.banks, kernel, seeds)
+
+    def _kernel_of(self, name: str) -> str:
+        return next(one for one in self.texts if one.startswith(KERNELS) and name in self.reachable(one))
+
+    def _module(self, kernel: str, changed: SassFunction) -> list[SassFunction]:
+        needed = self.reachable(kernel)
+        return [changed if one == changed.name else self.functions[one] for one in self.texts if one in needed]
+
+    def _abi(self) -> MachineAbi:
         abi = abi_of(self.architecture)
         assert abi is not None
-        for kernel in (one for one in self.texts if one.startswith(KERNELS)):
-            needed = self.reachable(kernel)
-            if name not in needed:
-                continue
-            functions = [changed if one == name else self.functions[one] for one in self.texts if one in needed]
-            return try_kernels(functions, abi, self.banks, [kernel])  # one kernel that reaches it is enough
-        raise AssertionError(name)
+        return abi
 
 
 @cache

@@ -17,6 +17,7 @@ from gpudiy.harness.kernel_expectation import KernelFault, LaunchExpectation
 from gpudiy.harness.kernel_launches import (
     LaunchCase,
     make_busy_reduces,
+    make_meeting_reduces,
     make_meetings,
     make_reduces,
     make_resets,
@@ -42,8 +43,8 @@ from optcheck.machine_abi import MachineAbi, abi_of
 
 KERNELS = ("reset", "reduce", "run")
 CLUSTER_KERNEL = "run_cluster_"
-RUNS, CLUSTER_RUNS = 40, 12
-FIRST_SEED, MOST_SEEDS = 1, 4
+RUNS, CLUSTER_RUNS = 40, 20
+FIRST_SEED, MOST_SEEDS = 2, 4  # 2: at once, all code of today is reached
 VOTES = (("VOTE", "ANY"), ("YIELD",), ("VOTE", "ANY"), ("LOP3", "LUT"), ("BRA", "U"), ("BRA",))
 MOST_VOTES = 9  # instructions of a loop in which threads vote
 PARTS = {SCRATCHPAD: "stress", MEETINGS: "meeting", COUNTER_WORDS: "stress"}
@@ -70,10 +71,11 @@ def try_kernels(
     """Run launches of some kernels until they reached every instruction; what is wrong, or nothing."""
     covered = np.zeros(1, bool)
     uncovered = ""
+    machine = KernelMachine(functions, abi, tables, Random(FIRST_SEED))
     try:
         for seed in range(FIRST_SEED, FIRST_SEED + MOST_SEEDS):
             for cases, fair in _make_cases(Random(seed), kernels):
-                machine = KernelMachine(functions, abi, tables, Random(seed))
+                machine.restart(Random(seed))
                 covered = covered | _check_cases(machine, cases, fair)
             uncovered = _find_uncovered(machine, covered)
             if not uncovered:
@@ -91,7 +93,7 @@ def _make_cases(dice: Random, kernels: Sequence[str]) -> Iterator[tuple[list[Lau
     if "reset" in kernels:
         yield make_resets(dice), False
     if "reduce" in kernels:
-        yield make_reduces(dice) + busy, False
+        yield make_reduces(dice) + make_meeting_reduces(dice) + busy, False
         yield busy[-1:], True
     if "run" in kernels:
         yield make_stress(dice) + make_runs(dice, "run", 1, RUNS), False
@@ -107,7 +109,7 @@ def _check_cases(machine: KernelMachine, cases: Sequence[LaunchCase], fair: bool
     placed = machine.place(cases)
     for number, case in enumerate(cases):
         if case.kernel == "reduce":
-            _put_addresses(machine, number, case)
+            put_addresses(machine, number, case)
     expected = [LaunchExpectation(machine, number, case, placed[number]) for number, case in enumerate(cases)]
     run = machine.run(cases, fair)
     _compare_events(run, cases, placed, expected)
@@ -116,7 +118,7 @@ def _check_cases(machine: KernelMachine, cases: Sequence[LaunchCase], fair: bool
     return run.coverage.ran | run.coverage.skipped
 
 
-def _put_addresses(machine: KernelMachine, number: int, case: LaunchCase) -> None:
+def put_addresses(machine: KernelMachine, number: int, case: LaunchCase) -> None:
     """Many results and locations hold addresses of locations, or what differs from one in its upper word only."""
     launch = case.launch
     if not (launch.addresses and launch.wide and launch.variables):
@@ -124,15 +126,24 @@ def _put_addresses(machine: KernelMachine, number: int, case: LaunchCase) -> Non
     dice = Random(number)
     words, address = machine.memory.words, machine.placed[number].regions[LOCATIONS].address
     results = machine.placed[number].regions[RESULTS]
+    usual = [_choose_address(dice, launch.variables) for _ in range(launch.rows + launch.variables)]
     for instance in range(launch.instances):
         places = [results.start + 2 * (instance * launch.rows + row) for row in range(launch.rows)]
         places += (
             machine.location_word(number, location_offset(launch, instance, one)) for one in range(launch.variables)
         )
-        for place in places:
-            if dice.random() < 0.4:
-                value = address + location_offset(launch, instance, dice.randrange(launch.variables))
-                words[place : place + 2] = halves_of(value + dice.choice((0, 0, 0, 1 << 32, 8)))
+        for place, same in zip(places, usual, strict=True):
+            chosen = _choose_address(dice, launch.variables) if case.alone or dice.random() < 0.05 else same
+            if chosen is not None:
+                value = address + location_offset(launch, instance, chosen[0])
+                words[place : place + 2] = halves_of(value + chosen[1])
+
+
+def _choose_address(dice: Random, variables: int) -> tuple[int, int] | None:
+    """A variable, and how far from its address a value is; or a value that is no address."""
+    if dice.random() < 0.6:
+        return None
+    return dice.randrange(variables), dice.choice((0, 0, 0, 1 << 32, 8))
 
 
 def _compare_events(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from random import Random
 from typing import Any
 
@@ -54,11 +55,12 @@ def make_runs(dice: Random, kernel: str, cluster: int, count: int) -> list[Launc
         whole = number % 4 == 3  # CTAs of whole warps
         warp_size = 32 if whole else dice.choice((1, 4, 6, 8))
         warps = 1 if whole else dice.randint(1, 3)
-        plan = _plan(dice, cluster, warp_size, warps)
+        plan = plan_places(dice, cluster, warp_size, warps)
+        plan["batch"] = dice.randint(1, 5)
         places = [NOBODY] * len(plan["thread_at"])
         places[dice.randrange(plan["own"], len(places))] = dice.choice((0, 1, 7, 0x7FFFFFFF))
-        shared = dice.choice((0, 1, 2, 3)) if number % 2 else 0
-        fields = {**plan, **_plan_stress(dice), **_plan_shared(dice, plan, shared), "thread_at": places}
+        shared = dice.choice((0, 1, 2, 3, 4)) if number % 4 else 0
+        fields = {**plan, **_plan_stress(dice), **plan_shared(dice, plan, shared), "thread_at": places}
         fields |= {
             "rounds": 0 if number == 0 else dice.randint(1, 3),
             "threads": dice.choice((1, 1, 2, 3)),
@@ -74,7 +76,7 @@ def make_meetings(dice: Random) -> list[LaunchCase]:
     """Launches of `run` in which all threads of the test meet, and some in which a few give up."""
     cases = []
     for warps, limit in ((1, 1 << 20), (2, 1 << 20), (2, 2), (1, 4)):
-        plan = _plan(dice, 1, 8, warps)
+        plan = plan_places(dice, 1, 8, warps)
         own = len(plan["thread_at"]) - plan["own"]
         places = [NOBODY] * plan["own"] + list(range(own))
         fields = {**plan, **_plan_stress(dice), "thread_at": places, "rounds": 2, "threads": own}
@@ -86,21 +88,22 @@ def make_meetings(dice: Random) -> list[LaunchCase]:
 
 
 def make_stress(dice: Random) -> list[LaunchCase]:
-    """Launches of one thread that only stresses, for every pattern and many numbers of accesses."""
+    """Launches of one thread that only stresses, or before a round, for every pattern and many numbers of accesses."""
     cases = []
-    for pattern in PATTERNS:
-        for pairs in PAIRS:
-            plan = {**_plan(dice, 1, 1, 1), **_plan_stress(dice), "testing_groups": 0, "cluster_groups": 1}
-            plan |= {"rounds": 1, "finished_threads": WORD, "stress_percent": 100, "stress_pattern": pattern}
-            plan["stress_iterations"] = max(0, 2 * pairs - dice.randrange(2))
-            case = _finish_run(dice, "run", 1, plan)
-            case.groups = 1
-            cases.append(case)
+    for testing_groups, pattern, pairs in product((0, 1), PATTERNS, PAIRS):
+        plan = {**plan_places(dice, 1, 1, 1), **_plan_stress(dice), "cluster_groups": 1}
+        plan |= {"rounds": 1 + testing_groups, "finished_threads": WORD, "testing_groups": testing_groups}
+        for name in ("stress", "pre_stress"):
+            plan |= {f"{name}_percent": 100, f"{name}_pattern": pattern}
+            plan[f"{name}_iterations"] = max(0, 2 * pairs - dice.randrange(2))
+        case = _finish_run(dice, "run", 1, plan)
+        case.groups = 1
+        cases.append(case)
     cases[0].launch = Launch({**cases[0].launch.fields, "rounds": 0})
     return cases
 
 
-def _plan(dice: Random, cluster: int, warp_size: int, warps: int) -> Plan:
+def plan_places(dice: Random, cluster: int, warp_size: int, warps: int) -> Plan:
     """How threads are assigned; `own` is the first of the places of this kernel."""
     size = cluster if cluster > 1 else dice.choice((1, 1, 2, 3))
     places_warps, places_lanes = (
@@ -150,7 +153,8 @@ def _plan_stress(dice: Random) -> Plan:
     }
 
 
-def _plan_shared(dice: Random, plan: Plan, count: int) -> Plan:
+def plan_shared(dice: Random, plan: Plan, count: int) -> Plan:
+    """So many shared variables: their values at the start, where they are, and which rows receive them."""
     homes = plan["cluster_groups"] * plan["places_clusters"]
     return {
         "shared_variables": count,
@@ -188,9 +192,9 @@ def _meeting(dice: Random, threads: int) -> int:
 def make_resets(dice: Random) -> list[LaunchCase]:
     """Launches of `reset`, with every number of variables."""
     cases = []
-    for number in range(2 * (VARIABLES + 1)):
-        variables, wide = number // 2, number % 2
-        location_bytes, instances = 8 * dice.choice((1, 2, 4)), dice.randint(0, 5)
+    for number in range(8 * (VARIABLES + 1)):
+        variables, wide = number // 8, number % 2
+        location_bytes, instances = 8 * dice.choice((1, 2, 4)), dice.randint(0, 8)
         slots = 8
         fields: Plan = {
             "variables": variables,
@@ -221,12 +225,11 @@ ROWS_OF_RESULTS = 5
 def make_reduces(dice: Random) -> list[LaunchCase]:
     """Launches of `reduce` by one thread, with outcomes that differ in one value and compete for one slot."""
     cases = []
-    for number in range(64):
-        variables, observed = number % 10, number % 8
-        wide, addresses = int(dice.random() < 0.6), int(dice.random() < 0.6)
-        sources = [1 + row for row in range(ROWS_OF_RESULTS)] + [0x100 + one for one in range(variables)]
-        chosen = dice.sample(sources, min(observed, len(sources)))
-        location_bytes, instances = 8 * dice.choice((1, 2)), dice.choice((2, 3, 4))
+    for number in range(80):
+        variables, observed = number % 10, number // 10
+        wide, addresses = int(dice.random() < 0.8), int(dice.random() < 0.8)
+        chosen = _choose_sources(dice, variables, observed)
+        location_bytes, instances = 8 * dice.choice((1, 2)), dice.choice((2, 3, 4, 8))
         fields: Plan = {
             "variables": variables,
             "observed": len(chosen),
@@ -248,6 +251,28 @@ def make_reduces(dice: Random) -> list[LaunchCase]:
             put_outcome(case, instance, outcome)
         case.table = [0] * (2 * case.launch.table_slots * (1 + len(chosen)))
         cases.append(case)
+    return cases
+
+
+def _choose_sources(dice: Random, variables: int, observed: int) -> list[int]:
+    """Rows of results and locations in disorder, or in turns."""
+    kinds = [[1 + row for row in range(ROWS_OF_RESULTS)], [0x100 + one for one in range(variables)]]
+    sources = kinds[0] + kinds[1]
+    chosen = dice.sample(sources, min(observed, len(sources)))
+    if dice.random() < 0.5:
+        turns = [dice.sample(kind, len(kind)) for kind in dice.sample(kinds, 2)]
+        chosen = [one for pair in zip(*turns, strict=False) for one in pair][:observed] or chosen
+    return chosen
+
+
+def make_meeting_reduces(dice: Random) -> list[LaunchCase]:
+    """Launches of `reduce` by CTAs of one thread: only so, equal outcomes meet in the table of the launch."""
+    cases = make_reduces(dice)[10:50]
+    for case in cases:
+        kinds = _outcomes(dice, case.launch, 3)
+        case.groups, case.alone = dice.choice((2, 2, 3)), False
+        for instance in range(case.launch.instances):
+            put_outcome(case, instance, dice.choice(kinds))
     return cases
 
 

@@ -57,15 +57,19 @@ class KernelMachine:
         self, functions: Sequence[SassFunction], abi: MachineAbi, tables: Mapping[int, bytes], dice: Random
     ) -> None:
         self.abi = abi
-        self.dice = dice
-        self.memory = LaunchMemory()
-        entries = [half for number in range(TESTS) for half in (_test_address(number) & WORD, NATIVE >> 32)]
-        table = self.memory.allocate(EVERYBODY, FUNCTIONS, np.array(entries, np.uint32))
+        table = self.restart(dice)
         # Callers first: so those that are furthest behind wait at a call until the others have come.
         self.code = MachineCode(functions[::-1], {TABLE_SYMBOL: table.address})
         self.operations = make_operations(self.code, abi.weak)
         self.tables = {bank: np.frombuffer(data[: len(data) // 4 * 4], np.uint32) for bank, data in tables.items()}
+
+    def restart(self, dice: Random) -> Region:
+        """Empty memory but for the table of functions, which always has the same address."""
+        self.dice = dice
+        self.memory = LaunchMemory()
         self.blocks: dict[int, list[Region]] = {}  # of far locations, by the number of their launch
+        entries = [half for number in range(TESTS) for half in (_test_address(number) & WORD, NATIVE >> 32)]
+        return self.memory.allocate(EVERYBODY, FUNCTIONS, np.array(entries, np.uint32))
 
     def place(self, cases: Sequence[LaunchCase]) -> list[CaseMemory]:
         """Allocate the buffers of launches."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from random import Random
 
 import pytest
@@ -20,6 +19,18 @@ CASES = {  # a function, a pattern in its code, what replaces it, and how the re
     "the limit is another": ("meet", r"ISETP\.NE\.AND P0, PT, R8, R3, PT", "ISETP.NE.AND P0, PT, R8, R0, PT", ""),
     "threads leave without the barrier": ("meet", r"@P0 BREAK B1 ;", "NOP ;", "kernels: threads wait for ever"),
     "another location": ("reset", r"STG\.E (\S*)\[(R\d+)\.64\]", r"STG.E \1[\2.64+0x4]", ""),
+}  # fmt: skip
+ONCE_MISSED = {  # faults that passed once, by architecture: no launch had the numbers that show them
+    "a product of sizes is left out": ("sm_80", "end_shared", r"(?<=/\*0090\*/) +IMAD R3, R3, R12, RZ ;", " NOP ;"),
+    "a thread leaves in stress": ("sm_80", "stress", r"(?=\n[^\n]*/\*15b0\*/)", "\n /*15b0*/ @P1 EXIT ;"),
+    "a loop does not end": ("sm_80", "reduce", r"(?<=/\*0960\*/) +ISETP.NE.AND P1, PT, R10, 0x1, PT ;", " NOP ;"),
+    "an address of reset is another": ("sm_80", "reset", r"(?<=/\*0d40\*/) +@P1 IMAD R14, R13, R14, RZ ;", " NOP ;"),
+    "half of a register": ("sm_80", "reset", r"(?<=/\*0200\*/) +LDG.E R6,", " LDG.E R6.H1,"),
+    "a carry is lost": ("sm_80", "count_outcome", r"(?<=/\*1ca0\*/) +IADD3 R56, P3,", " IADD3 R56, P2,"),
+    "an upper word is old": ("sm_90", "count_outcome", r"(?<=/\*23f0\*/) +IADD3.X R58,", " @!PT IADD3.X R58,"),
+    "a comparison is left out": ("sm_90", "count_outcome", r"(?<=/\*1500\*/) +ISETP.NE", " @!PT ISETP.NE"),
+    "a zero is left out": ("sm_90", "count_outcome", r"(?<=/\*1330\*/) +IMAD.MOV", " @!P2 IMAD.MOV"),
+    "the wrong threads clear a word": ("sm_90", "reduce", r"(?<=/\*2540\*/) +@!P0 IMAD.MOV", " @P0 IMAD.MOV"),
 }  # fmt: skip
 QUICK = ("a store of stress deleted", "the limit is another", "another location")
 
@@ -40,12 +51,38 @@ def test_a_fault_in_a_kernel_is_found(case: str) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("case", ONCE_MISSED)
+def test_a_fault_that_passed_once_is_found(case: str) -> None:
+    architecture, function, old, new = ONCE_MISSED[case]
+    listing = kernel_listing(architecture)
+    name = find_function(listing, function)
+    text, count = re.subn(old, new, listing.texts[name], count=1)
+    if not count:
+        pytest.skip("this version of the compiler writes other code")
+    assert listing.check(name, text)
+
+
+@pytest.mark.heavy
 @pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90", "sm_120"])
-def test_most_random_faults_in_kernels_are_found(architecture: str) -> None:
-    """Those that pass change nothing that a launch can notice: docs/optcheck.md says of which kinds they are."""
+def test_random_faults_in_kernels_are_found_or_change_nothing(architecture: str) -> None:
+    """What passes must do the same as the original code in launches that the check does not have."""
     listing, dice = kernel_listing(architecture), Random(architecture)
-    counts: Counter[bool] = Counter()
+    found, missed = 0, []
     for _ in range(25):
-        name, _, text = random_fault(listing, dice)
-        counts[bool(listing.check(name, text))] += 1
-    assert counts[True] > 15, counts
+        name, what, text = random_fault(listing, dice)
+        if listing.check(name, text):
+            found += 1
+        elif difference := listing.find_difference(name, text, 2):
+            missed.append(f"{name}: {what}: {difference}")
+    assert not missed
+    assert found > 12
+
+
+@pytest.mark.parametrize("seeds", [1, pytest.param(4, marks=pytest.mark.heavy)])
+def test_original_kernels_do_not_differ_from_themselves(seeds: int) -> None:
+    listing = kernel_listing("sm_80")
+    name = find_function(listing, "reset")
+    assert not listing.find_difference(name, listing.texts[name], seeds)
+    changed = re.sub(r"(?:@!?P\d )?STG\.E [^;]*;", "NOP ;", listing.texts[name], count=1)
+    assert changed != listing.texts[name]
+    assert listing.find_difference(name, changed, seeds)
