@@ -71,6 +71,10 @@ class SassFunction:
             return self.labels.get(name)
         return self._places.get(int(name, 16))
 
+    def find_condition_code(self) -> int | None:
+        """The first instruction that sets the condition code, which chips have up to sm_62."""
+        return next((index for index, one in enumerate(self.instructions) if one.sets_code), None)
+
     @cached_property
     def identities(self) -> tuple[int, ...]:
         """Equal instructions of listings are one object."""

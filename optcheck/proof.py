@@ -70,6 +70,9 @@ class FunctionProof:
 
     def find_failure(self) -> Disproved | None:
         """Why the function is not proved to be the test; None if it is."""
+        code = None if self.mapping.has_condition_code else self.graph.function.find_condition_code()
+        if code is not None:
+            return Disproved(Finding.UNVERIFIABLE, "this architecture has no condition code", (code,))
         numbers = [*range(len(self.codes)), len(self.codes), 1000, WORD, 1 << 31]
         asked = Samples(len(numbers), {entry(THREAD): numbers})
         scratch: frozenset[str] = frozenset()
