@@ -27,18 +27,22 @@ UNIFORM_SPECIAL = ("SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SRZ")  # special reg
 
 
 def results(instruction: SassInstruction, registers: Registers, unique: int) -> dict[str, Term]:
-    """The registers that an instruction writes, with their new values; `unique` tells its executions apart."""
+    """The registers that an instruction writes, with their new values; `unique` tells its executions apart.
+
+    What the known meaning of an instruction does not mention, but the instruction writes, is not known.
+    """
     known = SEMANTICS.get(instruction.opcode)
     found = known(instruction, registers) if known is not None else None
-    if found is None:
-        operands = [read_operand(one, registers) for one in instruction.sources]
-        name = ".".join((instruction.opcode, *instruction.modifiers))
-        if instruction.opcode not in PURE:
-            operands.append(number(unique))
-        return {register: unknown(name, *operands, index) for index, register in enumerate(instruction.writes)}
-    if instruction.sets_code and CARRY not in found:
+    if found is not None and instruction.sets_code and CARRY not in found:
         found |= {name: unknown(instruction.text, *found.values(), unique) for name in CONDITION_CODE}
-    return found
+    if found is not None and found.keys() >= instruction.writes.keys():
+        return found
+    operands = [read_operand(one, registers) for one in instruction.sources]
+    name = ".".join((instruction.opcode, *instruction.modifiers))
+    if instruction.opcode not in PURE:
+        operands.append(number(unique))
+    others = {register: unknown(name, *operands, index) for index, register in enumerate(instruction.writes)}
+    return others if found is None else others | found
 
 
 # Opcodes whose results depend on their operands only.
