@@ -49,6 +49,8 @@ def multiply(instruction: SassInstruction, registers: Registers) -> dict[str, Te
     modifiers, sources = instruction.modifiers, instruction.sources
     if not has_only(instruction, "MOV", "IADD", "SHL", "WIDE", "X", "HI") or len(sources) < 3:
         return None
+    if {"WIDE", "HI"} <= set(modifiers):  # no chip has both
+        return None
     signed = int("U32" not in modifiers)
     a, b, low = (read_operand(one, registers) for one in sources[:3])
     if "WIDE" in modifiers:
