@@ -63,7 +63,7 @@ def assume_carried(
     run: ReferenceRun, step: SassLoop, samples: FrameSamples, mask: list[int], refuted: Collection[str]
 ) -> CarriedValues | None:
     """The registers that hold, before a loop, what the registers hold that the loop of the test reads first."""
-    found = run.find_loop()
+    found = run.find_loop(mask)
     if found is None:
         return None
     label, registers = found

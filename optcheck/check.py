@@ -101,11 +101,12 @@ class _FindingCache:
         code = _code_of(function)
         changed: dict[object, Check] = {}  # deviations quote lines of this function and of the test
         previous: tuple[Test, Specification] | None = None
-        for test in tests:
+        for asked in tests:
+            frame = self.frames(function.name, asked)
+            test = asked if frame is None or frame.test is None else frame.test
             same = previous is not None and _has_same_code(test, previous[0])
             specification = previous[1] if previous is not None and same else specify(test)
             previous = test, specification
-            frame = self.frames(function.name, test)
             key = (code, specification.problem, tuple(map(id, specification.threads)), frame)
             found = self.unchanged.get(key)
             if found is not None and found.registers == test.registers:

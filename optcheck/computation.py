@@ -57,4 +57,5 @@ def forget_computations() -> None:
 
 def only_computes(instruction: SassInstruction) -> bool:
     """Whether all that an instruction does is to write registers, always, from its operands."""
-    return instruction.guard is None and instruction.opcode in PURE and not instruction.joins
+    alone = instruction.guard is None and not instruction.joins
+    return alone and instruction.opcode in PURE and instruction.is_known

@@ -11,6 +11,7 @@ from optcheck.binary import read_sections
 
 SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$.]+)", re.MULTILINE)
 CONSTANT = re.compile(r"(?<![-~|\w])c\[0x2\] ?\[0x([0-9a-f]+)\](?![.\w])")
+WIDE = re.compile(r"\*/\s+(?:@\S+\s+)?[A-Z]\w*(?:\.\w+)*\.64\s")
 BANK = ".nv.constant2."  # of a kernel; the functions that it calls use the same
 WORD_BYTES = 4
 BANK_LINE = "//## c[0x2]: "  # before the words of the bank, in a listing that has jumps through tables
@@ -53,6 +54,8 @@ def _banks_of(function: str, kernel: str, banks: dict[str, bytes]) -> list[bytes
 
 def _write_part(text: str, banks: list[bytes]) -> str:
     def write(match: re.Match[str]) -> str:
+        if WIDE.search(text, text.rfind("\n", 0, match.start()) + 1, match.start()):
+            return match[0]  # two words, and an operand that is a number is one
         place = int(match[1], 16)
         words = {bank[place : place + WORD_BYTES] for bank in banks if place + WORD_BYTES <= len(bank)}
         return hex(int.from_bytes(words.pop(), "little")) if len(words) == 1 else match[0]

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from optcheck.binary import NOBITS, SYMBOL, BinaryError, Section, list_sections, read_string
+from optcheck.frame import LAUNCH_BANK
 
 RELA, REL = 4, 9  # types of sections
 RELOCATION, WITH_ADDEND = struct.Struct("<QQ"), struct.Struct("<QQq")
 TEXT = ".text."
 CONSTANT = ".nv.constant"
 TABLE = "test_functions"
+CONSTANT_MEMORY = "constant_memory"  # it begins with the launch
 POINTER = 8
+KERNEL_BANK = 2  # of which each kernel has its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,17 @@ class CubinCode:
     """The code around the tests of a cubin.
 
     Cubins with equal `key` have the same kernels; `banks` are the tables that they read from constant memory, and
-    `functions` is the table by which a kernel calls the test of a number.
+    `functions` is the table by which a kernel calls the test of a number. `texts` are hashes of code, `own_banks` the
+    constants of single kernels: after its own, a kernel has the tables of jumps of the tests that it calls.
+    `launch` is where the bank of constant memory that functions of tests read has the launch; None if it does not.
     """
 
     key: str
     banks: dict[int, bytes]
     functions: tuple[str, ...]
+    texts: dict[str, str]
+    own_banks: dict[str, bytes]
+    launch: int | None
 
 
 def read_code(data: bytes, tests: str) -> CubinCode:
@@ -55,18 +63,32 @@ def _read_code(data: bytes, tests: str) -> CubinCode:
         if section.type in (REL, RELA):
             relocations.setdefault(section.info, []).extend(_read_relocations(data, section, names))
     digest = sha256()
+    texts: dict[str, str] = {}
     banks: dict[int, bytes] = {}
+    own_banks: dict[str, bytes] = {}
     for number, section in enumerate(sections):
         content = b"" if section.type == NOBITS else data[section.offset : section.offset + section.size]
         bank = section.name.removeprefix(CONSTANT)
         whole_bank = section.name.startswith(CONSTANT) and bank.isdigit()
         if whole_bank:
             banks[int(bank)] = content
+        of_kernel = section.name.startswith(f"{CONSTANT}{KERNEL_BANK}.")
+        if of_kernel:
+            own_banks[section.name] = content
         own = section.name.startswith(TEXT) and not section.name.startswith(TEXT + tests)
-        if own or whole_bank:
+        if own or whole_bank or of_kernel:
             found = sorted((one.place, one.kind, one.symbol, one.addend) for one in relocations.get(number, ()))
-            digest.update(repr((section.name, sha256(content).digest(), found)).encode())
-    return CubinCode(digest.hexdigest(), banks, _read_functions(places, relocations))
+            described = repr((section.name, sha256(content).digest(), found)).encode()
+            digest.update(described)
+            if own:
+                texts[section.name.removeprefix(TEXT)] = sha256(described).hexdigest()
+    longest = max(own_banks.values(), key=len, default=b"")
+    if longest and all(longest.startswith(content) for content in own_banks.values()):
+        banks[KERNEL_BANK] = longest  # else nobody knows whose bank a function reads
+    home, start, _ = places.get(CONSTANT_MEMORY, (0, 0, 0))
+    named = home < len(sections) and sections[home].name == f"{CONSTANT}{LAUNCH_BANK}"
+    launch = start if named else None
+    return CubinCode(digest.hexdigest(), banks, _read_functions(places, relocations), texts, own_banks, launch)
 
 
 def _read_symbols(data: bytes, sections: list[Section]) -> tuple[list[str], dict[str, tuple[int, int, int]]]:

@@ -7,46 +7,39 @@ head, it ends there. So what holds for all paths holds for every number of round
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from optcheck.code_rest import CodeRests
 from optcheck.computation import Computation, computation_of, only_computes
-from optcheck.condition_code import generic_address
+from optcheck.executed_access import perform_access
 from optcheck.executed_code import PROVED_RESTS, STRAIGHT_RUNS, ProvedRest, StraightRun
-from optcheck.fence_form import find_fence
+from optcheck.fence_form import fence_text, find_fence
 from optcheck.graph import Graph
 from optcheck.join_targets import PUSHES, pop, pushed_for
 from optcheck.loop_body import find_loop_bodies, unknown_words
 from optcheck.noted_values import NotedValues
 from optcheck.opcodes import COMPUTING
-from optcheck.operands import read_operand, read_register
+from optcheck.operands import read_operand, read_register, write_result
 from optcheck.path_state import PathState, Watcher
 from optcheck.path_steps import (
     NotUnderstood,
     PathEnd,
-    SassAccess,
+    SassClock,
     SassDecision,
     SassFence,
     SassLoop,
+    SassSleep,
     SassTable,
 )
-from optcheck.sass import (
-    TRUE,
-    AddressOperand,
-    NameOperand,
-    PredicateOperand,
-    RegisterOperand,
-    SassInstruction,
-    Touch,
-    successor,
-)
-from optcheck.sass import UNIFORM_ZERO as UNIFORM_ZERO_REGISTER
-from optcheck.sass import ZERO as ZERO_REGISTER
-from optcheck.semantics import results
+from optcheck.sass import TRUE, WORD, NameOperand, PredicateOperand, SassInstruction
+from optcheck.semantics import is_clock, results
 from optcheck.stack_words import STACK, find_stack_offset, stack_word
-from optcheck.term import ZERO, Term, add, negate, number, symbol
+from optcheck.term import ZERO, Term, conjunction, negate, symbol
 
 MOST_STEPS = 40_000  # instructions of all paths together
 VOTES = frozenset({"VOTE", "VOTEU", "MATCH", "ELECT", "SHFL"})
 SILENT = frozenset({"NOP", "YIELD", "BMOV", "DEPBAR", "LDGDEPBAR"})  # change no register and no memory
+WHOLE_WARP = ("WARPSYNC.ALL", f"WARPSYNC {WORD}")  # all threads of a warp come together
 ENDS = frozenset({"EXIT", "RET"})
 NOT_KNOWN = Computation(())  # whether instructions only compute
 
@@ -68,14 +61,14 @@ class SassExecution:
         self._straight_ends: dict[int, int] = {}  # by where straight code begins
         self._computations: dict[int, Computation | None] = {}  # by where they begin
 
-    def run(self, watcher: Watcher, start: int = 0) -> None:
-        """Run all paths from an instruction on; raises `NotUnderstood`."""
+    def run(self, watcher: Watcher, start: int = 0, known: Mapping[str, Term] | None = None) -> None:
+        """Run all paths from an instruction on, with words that are known there; raises `NotUnderstood`."""
         stack = self.graph.joins.stack_before(start)
         if stack is None:
             raise NotUnderstood("threads were split in several ways", start)
         self.start = start
         self.places = {start, *self.starts}
-        self._run_paths(PathState(start, {}, watcher, {}, stack=stack))
+        self._run_paths(PathState(start, dict(known or {}), watcher, {}, stack=stack))
 
     def _run_paths(self, first: PathState) -> None:
         before, self.waiting = self.waiting, [first]
@@ -115,9 +108,9 @@ class SassExecution:
                 state.index += computation.length
                 continue
             instruction = self.instructions[index]
-            if instruction.guard is not None and not self._holds(state, instruction.guard, index):
-                state.index += 1
+            if instruction.guard is not None and self._pass_guard(state, instruction, instruction.guard):
                 continue
+            _expect_known(instruction, index)
             if instruction.opcode in ENDS:
                 if state.stack and instruction.opcode == "RET":
                     raise NotUnderstood("threads were split and do not join", index)
@@ -210,7 +203,7 @@ class SassExecution:
     def _find_straight_end(self, start: int) -> int:
         """The end of the code from here on that has no branches, up to the head of a loop."""
         end = start
-        while end < len(self.instructions) and self.instructions[end].is_straight:
+        while end < len(self.instructions) and self.instructions[end].is_straight and self.instructions[end].is_known:
             end += 1
             if end in self.places:
                 break
@@ -268,7 +261,7 @@ class SassExecution:
         opcode = instruction.opcode
         state.index += 1
         if instruction.touch is not None:
-            self._access(state, instruction, index)
+            perform_access(state, instruction, index)
         elif opcode in ("BRA", "JMP") or instruction.is_near_call:
             self._branch(state, instruction, index)
         elif opcode in ("BRX", "JMX"):
@@ -285,11 +278,36 @@ class SassExecution:
             for name in instruction.writes:
                 state.unknowns += 1
                 state.registers[name] = symbol("silent", state.unknowns, name)
+        elif self._waits(state, opcode, index):
+            pass
         elif opcode in COMPUTING:
             state.unknowns += 1
             state.registers.update(results(instruction, state.registers, state.unknowns))
+            if is_clock(instruction):
+                self._read_clock(state, instruction, index)
         else:
             raise NotUnderstood(f"{opcode} is not understood", index)
+
+    def _waits(self, state: PathState, opcode: str, index: int) -> bool:
+        """Whether the thread only waits for a while, where it may."""
+        match opcode:
+            case "NANOSLEEP":
+                return state.watcher.sleep(SassSleep(index))
+            case "WARPSYNC":
+                return self._joins_for_barrier(index)
+            case _:
+                return False
+
+    def _joins_for_barrier(self, index: int) -> bool:
+        """Whether a whole warp comes together just before a barrier, which the watcher looks at."""
+        joins, following = self.instructions[index], self.instructions[index + 1 : index + 2]
+        before_barrier = any(one.opcode == "BAR" and one.guard is None for one in following)
+        return before_barrier and joins.guard is None and fence_text(joins) in WHOLE_WARP
+
+    def _read_clock(self, state: PathState, instruction: SassInstruction, index: int) -> None:
+        said = state.watcher.read_clock(SassClock(index, instruction))
+        if said is not None:
+            state.registers.update(write_result(instruction, said))
 
     def _converge(self, state: PathState, instruction: SassInstruction, index: int) -> None:
         """BSSY says where the threads of a warp will meet; BSYNC must be just before that place."""
@@ -307,6 +325,24 @@ class SassExecution:
         if not targets or len(targets) != 1:
             raise NotUnderstood("the target of a branch is not in the listing", index)
         return targets[0]
+
+    def _pass_guard(self, state: PathState, instruction: SassInstruction, guard: PredicateOperand) -> bool:
+        """Decide on the guard; False if it holds and the instruction must run.
+
+        A branch with a guard and one more predicate, as a loop with a bound has it, is taken by one decision.
+        """
+        index = state.index
+        others = [operand for operand in instruction.operands if isinstance(operand, PredicateOperand)]
+        if instruction.opcode != "BRA" or not others:
+            holds = self._holds(state, guard, index)
+            state.index += not holds
+            return not holds
+        _expect_known(instruction, index)
+        taken = read_operand(guard, state.registers)
+        for operand in others:
+            taken = conjunction(taken, read_operand(operand, state.registers))
+        state.index = self._target(index) if self._decide(state, taken, index) else index + 1
+        return True
 
     def _branch(self, state: PathState, instruction: SassInstruction, index: int) -> None:
         for operand in instruction.operands:
@@ -339,61 +375,8 @@ class SassExecution:
             raise NotUnderstood("threads join where none were split", index)
         state.index, state.stack = popped
 
-    # Memory.
 
-    def _access(self, state: PathState, instruction: SassInstruction, index: int) -> None:
-        address = instruction.address
-        if address is None:
-            raise NotUnderstood(f"{instruction.opcode} without an address", index)
-        if instruction.space == "local":
-            self._access_stack(state, instruction, address, index)
-            return
-        place = _address(address, instruction, state, index)
-        for one in instruction.sources:
-            if isinstance(one, PredicateOperand) and read_operand(one, state.registers) is not generic_address(*place):
-                raise NotUnderstood("the space of a generic address is not understood", index)
-        words = range(instruction.words)
-        data = tuple([tuple([read_operand(one, state.registers, word) for word in words]) for one in instruction.data])
-        offset = address.offset - (1 << 32) if address.offset >> 31 else address.offset
-        descriptor = None
-        if address.descriptor:
-            high = successor(address.descriptor, 1)
-            descriptor = read_register(address.descriptor, state.registers), read_register(high, state.registers)
-        known = state.watcher.access(SassAccess(index, instruction, place, offset, data, descriptor))
-        for name, word in instruction.writes.items():
-            if name[0] == "P" or word >= len(known):
-                state.unknowns += 1
-                state.registers[name] = symbol("loaded", state.unknowns, name)
-            else:
-                state.registers[name] = known[word]
-
-    def _access_stack(
-        self, state: PathState, instruction: SassInstruction, address: AddressOperand, index: int
-    ) -> None:
-        """Words of the stack are like registers."""
-        base = address.registers[0] if address.registers else None
-        place = add(read_operand(base, state.registers), number(address.offset)) if base else number(address.offset)
-        offset = find_stack_offset(place)
-        if offset is None or not set(instruction.modifiers) <= {"64", "128"}:
-            raise NotUnderstood("an access to the stack is not understood", index)
-        for word in range(instruction.words):
-            name = stack_word(offset + 4 * word)
-            if instruction.touch is Touch.STORE:
-                state.registers[name] = read_operand(instruction.data[0], state.registers, word)
-                continue
-            register = instruction.operands[0]
-            if isinstance(register, RegisterOperand) and register.name != ZERO_REGISTER:
-                state.registers[successor(register.name, word)] = read_register(name, state.registers)
-
-
-def _address(operand: AddressOperand, instruction: SassInstruction, state: PathState, index: int) -> tuple[Term, Term]:
-    """The two words of the sum of the registers of an address; the upper one is 0 if it has 32 bits."""
-    registers = [one for one in operand.registers if one.name not in (ZERO_REGISTER, UNIFORM_ZERO_REGISTER)]
-    wide = "E" in instruction.modifiers
-    if not wide:
-        return add(*(read_operand(one, state.registers) for one in registers), ZERO), ZERO
-    if len(registers) > 1 or any(one.part or one.negated for one in registers):
-        raise NotUnderstood("an address of two registers is not understood", index)
-    if not registers:
-        return ZERO, ZERO
-    return read_operand(registers[0], state.registers), read_operand(registers[0], state.registers, 1)
+def _expect_known(instruction: SassInstruction, index: int) -> None:
+    if not instruction.is_known:
+        name = ".".join((instruction.opcode, *instruction.modifiers))
+        raise NotUnderstood(f"{name} is not understood", index)

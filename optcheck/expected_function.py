@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from gpudiy.litmus.instruction import Barrier
 from gpudiy.litmus.test import RegisterDeclaration, Thread
 from optcheck.finding import Finding
 from optcheck.frame import FrameValues, StoredResult
@@ -44,6 +45,7 @@ class ExpectedThread:
     declared: tuple[RegisterDeclaration, ...]
     specification: ThreadSpecification
     results: tuple[StoredResult, ...]
+    start: Barrier | None = None  # where it meets others before its first instruction
     found: FoundPlaces = field(default_factory=FoundPlaces)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpudiy.litmus.access import Scope, Space
+from gpudiy.litmus.barrier_count import WARP_SIZE, count_threads
 from gpudiy.litmus.instruction import Barrier, Fence, FenceKind, Immediate, ProxyFence
 from optcheck.mapping import Generation, SassMapping
 from optcheck.sass import NumberOperand, SassInstruction, Touch, successor
@@ -89,11 +90,22 @@ def _fence(mapping: SassMapping, fence: Ordering) -> set[Fences]:
                     return _membar(mapping, "ALL", scope, False)
                 case FenceKind.ACQUIRE:
                     return {(INVALIDATE,)} if scope is not Scope.CTA else {()}
-        case Barrier(mode=mode, identifier=identifier):
-            number = f" {identifier.value}" if isinstance(identifier, Immediate) else ""
-            return {(f"{'BAR.SYNC' if mode.waits else 'BAR.ARV'}{number}",)}
+        case Barrier():
+            return _barrier(mapping, fence)
         case ProxyFence(kind=kind_of_proxy):
             return {(INVALIDATE,) if kind_of_proxy == "alias" else ("FENCE.VIEW.ASYNC",)}
+
+
+def _barrier(mapping: SassMapping, barrier: Barrier) -> set[Fences]:
+    """A barrier counts the threads of whole warps; a thread of the test is one warp."""
+    numbers = [one.value for one in (barrier.identifier, barrier.count) if isinstance(one, Immediate)]
+    if len(numbers) == 2:
+        numbers[1] = WARP_SIZE * count_threads(numbers[1])
+    operands = "".join(f" {number}" for number in numbers)
+    if not barrier.mode.waits:
+        return {(f"BAR.ARV{operands}",)}
+    waits = ("BAR.SYNC", "BAR.SYNC.DEFER_BLOCKING") if mapping.modern else ("BAR.SYNC",)
+    return {(f"{opcode}{operands}",) for opcode in waits}
 
 
 def _membar(mapping: SassMapping, kind: str, scope: Scope, invalidates: bool) -> set[Fences]:

@@ -1,7 +1,11 @@
 """`Frame`: the function that the harness writes around a test: where locations, constants and results are.
 
-for (instance = first; instance < end; instance += instance_groups)
-    switch (test_thread) { ... the threads of the test, each followed by its specification and its results ... }
+for (instance = first; instance < end; instance += instance_step)
+    switch (test_thread) { ... the threads of the test, each between two looks at a clock, then its specification ... }
+    ... the results of the thread ...
+
+The parameters of the launch are at the beginning of a bank of constant memory. In functions that older harnesses wrote
+they are where the pointer in LAUNCH says, and the address of shared memory is on the stack.
 """
 
 from __future__ import annotations
@@ -10,6 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from gpudiy.litmus.instruction import Barrier
+from gpudiy.litmus.test import Test
+from optcheck.operands import constant_name
 from optcheck.sass import WORD
 from optcheck.stack_words import stack_word
 from optcheck.term import WIDE, Samples, Term, random_words, symbol
@@ -19,7 +26,9 @@ SAMPLES = 64
 LAUNCH, LOCATIONS, RESULTS, SPECIFICATION = "R4", "R6", "R8", "R14"  # parameters of 64 bits, as the ABI places them
 POINTERS = (LAUNCH, LOCATIONS, RESULTS)
 THREAD, FIRST, END, GROUP = "R10", "R11", "R12", "R13"
-SHARED = stack_word(0)
+SHARED, SHARED_ON_STACK = "R4", stack_word(0)
+LAUNCH_BANK = 3  # of constant memory: it begins with the launch
+BEGIN, END_TIME = "%begin", "%end"  # what the clock said: results that are no registers of the test
 INSTANCE, SLOT = symbol("instance"), symbol("slot")  # what the loop over the instances carries
 ZEROS = 256  # bytes of the launch that are 0, which the compiler does not know
 
@@ -46,6 +55,11 @@ class Frame:
     results: tuple[tuple[StoredResult, ...], ...]  # by thread
     rows: int
     word_bytes: int
+    launch_pointer: bool = True  # LAUNCH points to the launch: it is not in constant memory
+    clock: str = ""  # the special register that threads read before and after their accesses, if they do
+    sleeps: bool = False  # threads may sleep before they read it
+    test: Test | None = field(default=None, compare=False)  # as it runs, with bounds on its loops
+    start_barriers: tuple[Barrier | None, ...] = ()  # by thread: where it meets others before its first instruction
 
 
 class FrameSamples(Samples):
@@ -59,7 +73,7 @@ class FrameSamples(Samples):
         self.first = self.symbol_words(("entry", FIRST))
         self.instance = self.symbol_words(INSTANCE.arguments)
         self.slot = self.symbol_words(SLOT.arguments)
-        self.next = _sums(self.instance, self.launch_words(offsets["instance_groups"]))
+        self.next = _sums(self.instance, self.launch_words(offsets["instance_step"]))
         groups = _products(self.launch_words(offsets["warp_groups"]), self.launch_words(offsets["lane_groups"]))
         self.next_slot = _sums(self.slot, groups)
         self.end = [
@@ -84,10 +98,16 @@ class FrameSamples(Samples):
                 return [word & WORD for word in self.specification]
             case ("entry", "R15"):
                 return [word >> 32 for word in self.specification]
+            case ("constant", 3, int(offset)):
+                return self._bank_words(offset)
             case ("read", *_):
                 return read_words(name)
             case _:
                 return super().symbol_words(name)
+
+    def _bank_words(self, offset: int) -> Words:
+        start = self.offsets.get("zeros", -ZEROS)
+        return [0] * SAMPLES if start <= offset < start + ZEROS else self.launch_words(offset)
 
     def pair(self, low: Term, high: Term, offset: int) -> Words:
         """The values of an address of two words, plus an offset."""
@@ -178,6 +198,16 @@ class FrameValues:
             return number_term(self.frame.constants[number] >> 32 * upper)
         return symbol("launch", offset)
 
+    def constant_words(self) -> dict[str, Term]:
+        """The words of constant memory that are known: the constants of the test."""
+        if self.frame.launch_pointer:
+            return {}
+        start = self.offsets["constants"]
+        return {
+            constant_name(LAUNCH_BANK, offset): self.launch_term(offset)
+            for offset in range(start, start + 8 * len(self.frame.constants), 4)
+        }
+
     def _result(self, row: int) -> tuple[int, ...]:
         """The address of a row of the results of the instance."""
         size, base = self.frame.word_bytes, pair_words(RESULTS)
@@ -198,10 +228,11 @@ class FrameValues:
     def _place_shared(self, number: int) -> Words:
         count, none = len(self.frame.shared), [0] * SAMPLES
         starts = none if self.window is None else self.samples.symbol_words(("constant", 0, self.window))
+        own = SHARED_ON_STACK if self.frame.launch_pointer else SHARED
         return [
             ((base & self.mask) - start + (slot * count + number) * stride * 8) & WORD
             for base, start, slot, stride in zip(
-                register_words(SHARED), starts, self.samples.slot, self.field("shared_stride"), strict=True
+                register_words(own), starts, self.samples.slot, self.field("shared_stride"), strict=True
             )
         ]
 

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from optcheck.lane_machine import LaneMachine, read_source
 from optcheck.lane_memory import (
     SHARED_ATOMIC,
+    SHARED_LOAD,
+    SHARED_STORE,
     STACK_TOP,
     STACK_WORDS,
     STRENGTHS,
@@ -91,7 +93,7 @@ def _results(instruction: SassInstruction) -> list[str]:
 
 
 def _access_stack(instruction: SassInstruction) -> Run:
-    if not set(instruction.modifiers) <= {"64", "128"}:
+    if not set(instruction.modifiers) <= {"64", "128", "LU"}:  # LU: the last use of the word
         raise ValueError
     find, data, names = _address(instruction.address, False), _data(instruction), _results(instruction)
 
@@ -138,6 +140,11 @@ def _access_shared(instruction: SassInstruction) -> Run:
         if instruction.touch is Touch.ATOMIC:
             noted = values or [np.ones(len(threads), np.uint32)]  # ATOMS.POPC.INC adds 1
             machine.events.note(threads, SHARED_ATOMIC, np.zeros(len(threads), np.int64), places[1], *noted)
+        else:
+            stressed = places[1] >= machine.stressed_words[machine.lanes.launch[threads]]
+            kind = SHARED_STORE if instruction.touch is Touch.STORE else SHARED_LOAD
+            nowhere, stored = np.zeros(int(stressed.sum()), np.int64), [value[stressed] for value in values]
+            machine.events.note(threads[stressed], kind, nowhere, places[1][stressed], *stored)
         _transfer(machine, threads, instruction, _Words(machine, places, True), values, names)
 
     return run
@@ -176,11 +183,12 @@ def _access_global(instruction: SassInstruction, weak: tuple[str, ...]) -> Run:
             raise MachineFailure("the parameters of the launch are accessed in another way")
         if instruction.touch is Touch.ATOMIC:
             summed = np.isin(regions, machine.summed)
-            if summed.any() and strength != STRENGTHS["GPU"]:
-                raise MachineFailure("a counter is not changed by an atomic of the GPU")
+            several = machine.several[machine.lanes.launch[threads]]
+            if (summed & (np.where(several, STRENGTHS["SYS"], STRENGTHS["GPU"]) != strength)).any():
+                raise MachineFailure("a counter is changed by an atomic of another scope")
             noted = ~summed
         else:
-            noted = np.full(len(threads), strength > 0)
+            noted = np.isin(regions, machine.watched) | (strength > 0)
         if noted.any():
             offsets = places - machine.memory.starts[places]
             stored = [value[noted] for value in values]

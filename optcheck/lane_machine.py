@@ -70,6 +70,9 @@ class LaneMachine:
     shared_base: int  # of the shared memory of a CTA
     regions: int
     summed: tuple[int, ...]  # regions whose atomics are compared by what they add up to, not as events
+    watched: tuple[int, ...]  # regions whose weak loads are events too
+    several: NDArray[np.bool_]  # the launches on several GPUs: their counters need the scope of the system
+    stressed_words: Threads  # for each launch, the first word of shared memory whose loads and stores are events
     dice: Random
     native: Callable[[LaneMachine, Threads, Words], None]
     fair: bool = False  # threads take turns, instead of those going first that are furthest behind

@@ -37,7 +37,7 @@ def make_operations(code: MachineCode, weak: tuple[str, ...]) -> list[MachineOpe
 def _make_operation(instruction: SassInstruction, code: MachineCode, weak: tuple[str, ...]) -> MachineOperation:
     guard = guard_of(instruction.guard)
     try:
-        if _has_odd_suffix(instruction):
+        if _has_odd_suffix(instruction) or not instruction.is_known:
             return MachineOperation(_refuse(instruction), guard, False)
         if instruction.opcode in CONTROLS:
             return MachineOperation(CONTROLS[instruction.opcode](instruction), guard, True)

@@ -19,7 +19,7 @@ from optcheck.sass import (
 from optcheck.sass import ZERO as ZERO_REGISTER
 from optcheck.term import ONE, ZERO, Term, add, entry, negate, number, operate, symbol, unknown
 
-HARMLESS = frozenset({"U32", "S32", "reuse", "AND", "LUT"})  # modifiers that leave a result as it is
+HARMLESS = frozenset({"U32", "S32", "AND", "LUT"})  # they leave a result as it is, where an opcode has them
 Registers = Mapping[str, Term]
 
 
@@ -30,6 +30,11 @@ def read_register(name: str, registers: Registers) -> Term:
     if name in TRUE:
         return ONE
     return registers.get(name) or entry(name)
+
+
+def constant_name(bank: int, offset: int) -> str:
+    """The name of a word of constant memory, by which it may be among the registers if its value is known."""
+    return f"c[{bank}][{offset}]"
 
 
 def read_operand(operand: Operand, registers: Registers, word: int = 0) -> Term:
@@ -48,8 +53,10 @@ def read_operand(operand: Operand, registers: Registers, word: int = 0) -> Term:
         case ConstantOperand():
             place = add(read_register(operand.register, registers), number(operand.offset + 4 * word))
             bank = read_register(operand.bank, registers) if isinstance(operand.bank, str) else operand.bank
-            known = place.is_number and isinstance(bank, int)
-            value = symbol("constant", bank, place.number) if known else unknown("constant", bank, place)
+            if place.is_number and isinstance(bank, int):
+                value = registers.get(constant_name(bank, place.number)) or symbol("constant", bank, place.number)
+            else:
+                value = unknown("constant", bank, place)
             return _apply_sign(unknown(operand.part, value) if operand.part else value, operand)
         case _:
             return symbol("operand", str(operand))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from gpudiy.litmus.instruction import Immediate, operands_of
 from optcheck.carried_values import CarriedValues, assume_carried
 from optcheck.expected_function import Disproved, ExpectedFunction, ExpectedThread, NotCarried, Words
 from optcheck.finding import Finding
-from optcheck.frame import FIRST, GROUP, INSTANCE, LAUNCH, SLOT, SPECIFICATION, FrameSamples, StoredResult
+from optcheck.frame import (
+    FIRST,
+    GROUP,
+    INSTANCE,
+    LAUNCH,
+    SLOT,
+    SPECIFICATION,
+    StoredResult,
+)
 from optcheck.literal import POSITIONS
 from optcheck.mapping import Generation
 from optcheck.path_steps import PathEnd, SassAccess, SassDecision, SassFence, SassLoop, Step
@@ -17,7 +24,7 @@ from optcheck.reference import LoopBack, ReferenceRun
 from optcheck.sass import WORD, PredicateOperand, RegisterOperand, Touch
 from optcheck.specification import ExpectedAccess
 from optcheck.term import ONE, ZERO, Term, entry, operate, symbol
-from optcheck.thread_proof import ThreadProof
+from optcheck.timed_proof import HeadCounts, TimedProof
 
 PLAIN = {1: ("E",), 2: ("E", "64"), 4: ("E", "128")}  # the modifiers of a weak access, by its words
 DESCRIPTORS = (0x118, 0x208, 0x358)  # in bank 0 of constant memory, for sm_80, sm_90 and sm_100 and later
@@ -31,35 +38,16 @@ STRONG = ("E", "STRONG", "SYS")
 MARKS = {Touch.LOAD: (STRONG, ("E", "CV")), Touch.STORE: (STRONG, ("E", "WT"))}  # how the specification is accessed
 
 
-@dataclass(frozen=True, slots=True)
-class _HeadCounts:
-    """What a path had done when it reached the head of a loop."""
-
-    accesses: int
-    fences: int  # since the last access
-    memory: int
-    decisions: int
-    votes: int
-
-
-class PathProof(ThreadProof):
+class PathProof(TimedProof):
     """Walks along a path and along a run of the thread; the run must make each step of the path, and no other."""
 
     def __init__(self, function: ExpectedFunction) -> None:
-        super().__init__(function.mapping, function.special, function.values.samples)
-        self.function = function
-        self.values = function.values
-        self.samples: FrameSamples = function.values.samples
+        super().__init__(function)
         self.entered: bool | None = None  # whether first < end
         self.again: bool | None = None  # whether the next instance is below the end
         self.specified: bool | None = None
-        self.heads: dict[int, _HeadCounts] = {}
-        self.anchors: frozenset[int] = frozenset()
-        self.rows: frozenset[int] = frozenset()
-        self.questioned = False  # the word was read that asks whether the specification is to be stored again
         self.asked: bool | None = None  # whether it is
         self.carried: dict[str, Term] = {}  # what the loop over instances carries from round to round
-        self.loop: int | None = None
         self.memory = self.decisions = self.votes = 0
         self.inner: dict[int, CarriedValues] = {}  # what loops of the test carry
         self.waits = False  # the threads of a warp vote again
@@ -83,7 +71,7 @@ class PathProof(ThreadProof):
 
     def load_field(self, step: SassAccess) -> tuple[Term, ...] | None:
         """What the step loads if that is a parameter of the launch, which has nothing to do with any thread."""
-        if step.instruction.space == "shared":
+        if step.instruction.space == "shared" or not self.values.frame.launch_pointer:
             return None
         offset = self.samples.distance(step.address, step.offset, LAUNCH)
         if offset is None or offset >= self.values.frame.launch_bytes:
@@ -135,7 +123,7 @@ class PathProof(ThreadProof):
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """A loop begins; the first one is that over the instances."""
         made = 0 if self.run is None else self.run.accesses
-        self.heads[step.block] = _HeadCounts(made, len(self.fences), self.memory, self.decisions, self.votes)
+        self.heads[step.block] = HeadCounts(made, len(self.fences), self.memory, self.decisions, self.votes)
         if self.loop is not None:
             return self._enter_test_loop(step)
         self.loop = step.block
@@ -272,7 +260,7 @@ class PathProof(ThreadProof):
             raise Disproved(Finding.CHANGED, "a result is stored in another way", (step.index,))
         words = [self.samples.values(one) for one in step.data[0]]
         stored = words[0] if size == 4 else [low | high << 32 for low, high in zip(*words, strict=True)]
-        if not self.same(stored, self.run.final(result.register)):
+        if not self.same(stored, self.expect_result(result.register, step)):
             raise Disproved(Finding.CHANGED, f"another value is stored as the result {result.register}", (step.index,))
         self.rows |= {result.row}
 

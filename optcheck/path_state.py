@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from optcheck.join_targets import Stack
-from optcheck.path_steps import PathEnd, RestSummary, SassAccess, SassLoop, SassTable, Step
+from optcheck.path_steps import PathEnd, RestSummary, SassAccess, SassClock, SassLoop, SassSleep, SassTable, Step
 from optcheck.term import Term
 
 
@@ -28,6 +28,14 @@ class Watcher(Protocol):
 
     def arrive(self, index: int) -> None:
         """The path comes from a table to an instruction."""
+
+    def read_clock(self, step: SassClock) -> Term | None:
+        """The path reads a clock: what that says; None if it says nothing that is known."""
+        return None
+
+    def sleep(self, step: SassSleep) -> bool:
+        """The thread sleeps: whether it may."""
+        return False
 
     def end(self, end: PathEnd) -> None:
         """The path ends."""

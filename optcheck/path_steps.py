@@ -41,6 +41,21 @@ class SassFence:
 
 
 @dataclass(frozen=True, slots=True)
+class SassClock:
+    """A read of a clock."""
+
+    index: int
+    instruction: SassInstruction
+
+
+@dataclass(frozen=True, slots=True)
+class SassSleep:
+    """The thread sleeps for a while."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class SassDecision:
     """A predicate that decides how the path goes on, and its value."""
 

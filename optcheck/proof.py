@@ -26,8 +26,10 @@ from optcheck.path_steps import (
     PathEnd,
     RestSummary,
     SassAccess,
+    SassClock,
     SassDecision,
     SassLoop,
+    SassSleep,
     SassTable,
     Step,
 )
@@ -64,6 +66,7 @@ class FunctionProof:
                 test.registers_of(number),
                 specification.threads[number],
                 frame.results[number],
+                frame.start_barriers[number] if frame.start_barriers else None,
             )
             for number, thread in enumerate(test.threads)
         ]
@@ -81,7 +84,8 @@ class FunctionProof:
                 self.values, self.mapping, self.codes, asked, self.special, self.graph.function, scratch
             )
             try:
-                SassExecution(self.graph).run(ThreadProofs(function, list(range(len(numbers)))))
+                watcher = ThreadProofs(function, list(range(len(numbers))))
+                SassExecution(self.graph).run(watcher, known=self.values.constant_words())
             except NotUnderstood as error:
                 return Disproved(Finding.UNVERIFIABLE, error.why, (error.index,))
             except NotCarried as error:
@@ -220,6 +224,17 @@ class ThreadProofs(Watcher):
         for term in terms:
             if wanted in term.symbols:
                 raise Disproved(Finding.UNVERIFIABLE, "the number of the thread is in a value", (index,))
+
+    def read_clock(self, step: SassClock) -> Term | None:
+        """Raises `Disproved`."""
+        self._choose()
+        said = self._each(lambda proof: proof.read_clock(step))
+        return said[0] if said and all(one is said[0] for one in said) else None
+
+    def sleep(self, step: SassSleep) -> bool:
+        """Raises `Disproved`."""
+        self._choose()
+        return all(self._each(lambda proof: proof.sleep(step)))
 
     def enter(self, step: SassLoop) -> dict[str, Term]:
         """A loop begins; the first one is that over the instances, in which the thread is chosen."""

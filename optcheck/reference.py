@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpudiy.litmus import instruction as isa
@@ -152,15 +152,25 @@ class ReferenceRun:
         lasts = [branch for branch, target in self.targets.items() if target == index and branch > index]
         return self.thread[index : max(lasts) + 1] if lasts else ()
 
-    def find_loop(self) -> tuple[int, dict[str, Words]] | None:
-        """The label of a loop that begins before the next access, and what the registers hold there."""
+    def find_loop(self, mask: Sequence[int]) -> tuple[int, dict[str, Words]] | None:
+        """The label of a loop that begins before the next access, and what the registers hold there.
+
+        `mask` are the samples that take the path: they say which way a branch goes, or there is no answer.
+        """
         other = self.fork()
         while other.index < len(self.thread):
             index, instruction = other.index, self.thread[other.index]
             other.index += 1
-            if isa.guard_of(instruction) is not None:
-                return None
+            guard = isa.guard_of(instruction)
+            if guard is not None:
+                held = {other.registers[guard.predicate.name][place] & 1 for place in mask}
+                if not isinstance(instruction, isa.Branch) or len(held) != 1:
+                    return None
+                if held == {int(guard.negated)}:
+                    continue
             match instruction:
+                case isa.Branch() if self.targets[index] > index:
+                    other.index = self.targets[index]
                 case isa.Label():
                     if index not in self.heads and self.loop_body(index):
                         return index, other.registers

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from optcheck.literal import PREFIXES
+from optcheck.modifiers import has_known_form
 
 ZERO, UNIFORM_ZERO = "RZ", "URZ"
 TRUE = frozenset({"PT", "UPT"})
@@ -145,6 +146,11 @@ class SassInstruction:
     def never(self) -> bool:
         """`@!PT`: the assembler puts four `@!PT LDS RZ, [RZ]` before the fences of a function; none of them runs."""
         return self.guard is not None and self.guard.negated and self.guard.name in TRUE
+
+    @cached_property
+    def is_known(self) -> bool:
+        """Whether its opcode can have its modifiers: if not, nobody knows what it does."""
+        return has_known_form(self.opcode, self.modifiers)
 
     @cached_property
     def touch(self) -> Touch | None:
@@ -304,7 +310,10 @@ class SassInstruction:
         if self.opcode != "HFMA2" or len(self.operands) != 5:
             return None
         one, other, high, low = self.operands[1:]
-        zeros = all(isinstance(operand, RegisterOperand) and operand.name == ZERO for operand in (one, other))
+        zeros = all(
+            isinstance(operand, RegisterOperand) and operand.name == ZERO and not operand.part
+            for operand in (one, other)
+        )
         if (
             not zeros
             or not isinstance(high, (RealOperand, NumberOperand))

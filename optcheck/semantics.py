@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from optcheck.arithmetic import add_operands, choose_extreme, multiply, scale_and_add
 from optcheck.bits import choose, combine_bits, combine_two, convert, extract_bits, permute_bytes, shift, shift_pair
@@ -21,9 +22,15 @@ from optcheck.sass import (
     RegisterOperand,
     SassInstruction,
 )
-from optcheck.term import ZERO, Term, number, symbol, unknown
+from optcheck.term import ZERO, Term, number, operate, symbol, unknown
 
-UNIFORM_SPECIAL = ("SR_CTAID", "SR_NCTAID", "SR_CgaCtaId", "SRZ")  # special registers with one value in a warp
+UNIFORM_SPECIAL = (
+    "SR_CTAID",
+    "SR_NCTAID",
+    "SR_CgaCtaId",
+    "SR_SWINHI",
+    "SRZ",
+)  # special registers with one value in a warp
 
 
 def results(instruction: SassInstruction, registers: Registers, unique: int) -> dict[str, Term]:
@@ -31,7 +38,7 @@ def results(instruction: SassInstruction, registers: Registers, unique: int) -> 
 
     What the known meaning of an instruction does not mention, but the instruction writes, is not known.
     """
-    known = SEMANTICS.get(instruction.opcode)
+    known = SEMANTICS.get(instruction.opcode) if instruction.is_known else None
     found = known(instruction, registers) if known is not None else None
     if found is not None and instruction.sets_code and CARRY not in found:
         found |= {name: unknown(instruction.text, *found.values(), unique) for name in CONDITION_CODE}
@@ -90,9 +97,29 @@ def _is_uniform(term: Term) -> bool:
 def load_constant(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
     """Words of a constant bank."""
     source = instruction.operands[-1] if len(instruction.operands) == 2 else None
-    if not isinstance(source, ConstantOperand) or not has_only(instruction, "64", "128"):
+    if not isinstance(source, ConstantOperand):
+        return None
+    if instruction.modifiers == ("U16",) and not (source.negated or source.inverted or source.part):
+        return write_result(instruction, _load_half(source, registers))
+    if not has_only(instruction, "64", "128"):
         return None
     return write_result(instruction, *(read_operand(source, registers, word) for word in range(instruction.words)))
+
+
+def _load_half(source: ConstantOperand, registers: Registers) -> Term:
+    """A half of a word of a constant bank."""
+    whole = replace(source, offset=source.offset & ~3)
+    return operate("byte", read_operand(whole, registers), 8 * (source.offset & 3), 16, 0)
+
+
+def is_clock(instruction: SassInstruction) -> bool:
+    """Whether an instruction reads a clock."""
+    source = instruction.operands[-1] if len(instruction.operands) == 2 else None
+    return (
+        instruction.opcode in ("S2R", "S2UR", "CS2R", "CS2UR")
+        and isinstance(source, NameOperand)
+        and ("CLOCK" in source.text or "TIMER" in source.text)
+    )
 
 
 def read_special(instruction: SassInstruction, registers: Registers) -> dict[str, Term] | None:
@@ -105,7 +132,7 @@ def read_special(instruction: SassInstruction, registers: Registers) -> dict[str
         return None
     if source.text == "SRZ":
         return write_result(instruction, *(ZERO for _ in words))
-    if "CLOCK" in source.text or "TIMER" in source.text:
+    if is_clock(instruction):
         return None
     return write_result(instruction, *(symbol("special", source.text, word) for word in words))
 

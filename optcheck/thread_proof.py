@@ -85,7 +85,7 @@ class ThreadProof:
         before = step if isinstance(step, DueAccess) else None
         earlier = None if self.last_access is None else accesses[self.last_access]
         later = None if before is None else accesses[before.position]
-        expected = expected_fences(self.mapping, earlier, [one.fence for one in due], later)
+        expected = expected_fences(self.mapping, earlier, [*self._start(before), *(one.fence for one in due)], later)
         found = tuple(fence_text(one.instruction) for one in self.fences)
         if not self._are_expected(found, expected, step):
             said = " or ".join(sorted(", ".join(one) or "no fence" for one in expected))
@@ -97,6 +97,11 @@ class ThreadProof:
             made = self.run.accesses - (before is not None)
             self.gaps = {**self.gaps, made: _Gap(earlier, tuple(one.fence for one in due), later, found)}
         self.fences = ()
+
+    def _start(self, step: DueAccess | None) -> list[Ordering]:
+        """The barrier before the first instruction of the thread, if nothing was done yet."""
+        made = 0 if self.run is None else self.run.accesses - (step is not None)
+        return [self.code.start] if self.code is not None and self.code.start is not None and made == 0 else []
 
     def _are_expected(self, found: Fences, expected: set[Fences], step: DueAccess | LoopBack | None) -> bool:
         return found in expected

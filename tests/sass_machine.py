@@ -6,6 +6,7 @@ computes as a hash of the operands, which is enough to tell two listings apart.
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass, field
 
@@ -25,6 +26,7 @@ from optcheck.sass import (
 )
 
 WORD = 0xFFFFFFFF
+ADDRESS = re.compile(r"\s*/\*([0-9a-f]+)\*/")
 MOST_STEPS, MOST_ENTRIES = 2000, 40
 LAUNCH = 0x7000_0000_1000
 POINTERS = {"R4": LAUNCH, "R6": 0x7100_2000_0040, "R8": 0x7200_FFFF_FF00}
@@ -51,6 +53,7 @@ class SassMachine:
 
     function: SassFunction
     inputs: Inputs
+    most_steps: int = MOST_STEPS
     registers: dict[str, int] = field(default_factory=dict)
     stack: dict[int, int] = field(default_factory=dict)
     barriers: dict[str, int] = field(default_factory=dict)
@@ -69,7 +72,7 @@ class SassMachine:
         index, steps = 0, 0
         while True:
             steps += 1
-            if steps > MOST_STEPS or len(self.trace) > MOST_ENTRIES or index >= len(self.function.instructions):
+            if steps > self.most_steps or len(self.trace) > MOST_ENTRIES or index >= len(self.function.instructions):
                 return [*self.trace[:MOST_ENTRIES], ("never ends",)]
             instruction = self.function.instructions[index]
             if instruction.guard is not None and not self.predicate(instruction.guard):
@@ -99,7 +102,8 @@ class SassMachine:
             case RegisterOperand():
                 name = operand.name if operand.name in ("RZ", "URZ") else successor(operand.name, word)
                 found = self.read(name)
-                found = zlib.crc32(f"{operand.part}{found}".encode()) if operand.part else found
+                part = operand.part if name not in ("RZ", "URZ") else ""  # all parts of zero are zero
+                found = zlib.crc32(f"{part}{found}".encode()) if part else found
                 found = ~found & WORD if operand.inverted else found
                 return -found & WORD if operand.negated else found
             case PredicateOperand():
@@ -116,6 +120,10 @@ class SassMachine:
                 return zlib.crc32(str(operand).encode())
 
     def constant(self, bank: int | str, place: int) -> int:
+        if bank == 2 and self.function.bank is not None and place + 4 <= len(self.function.bank):
+            return int.from_bytes(self.function.bank[place : place + 4], "little")
+        if bank == 3:
+            return self.inputs.launch.get(place, 0)
         return zlib.crc32(f"{bank} {place}".encode())
 
     def write(self, operand: Operand, *words: int) -> None:
@@ -164,7 +172,20 @@ class SassMachine:
         self.trace.append((text,))
 
     def table(self, index: int) -> int:
-        """Tables are not in listings: the targets are the labels after the jump that no branch names, in that order."""
+        """Where a jump leads: the table holds distances from the address after it and its number."""
+        code, jump = self.function.instructions, self.function.instructions[index].operands
+        if self.function.bank is None or len(jump) != 2 or not isinstance(jump[1], NumberOperand):
+            return self.guess_table(index)
+        addresses = [ADDRESS.match(self.function.source[line - 1]) for line in self.function.lines]
+        places = [int(one[1], 16) for one in addresses if one is not None]
+        size = 16 if self.function.architecture >= "sm_7" or len(self.function.architecture) > 5 else 8
+        target = places[index] + size + jump[1].value + self.value(jump[0]) & WORD
+        if size == 8 and target % 32 == 0:  # a word that says how the next instructions are scheduled
+            target += 8
+        return places.index(target) if target in places else len(code)
+
+    def guess_table(self, index: int) -> int:
+        """Without its table, the targets are the labels after the jump that no branch names, in that order."""
         named = {
             target for places in map(self.function.targets_of, self.function.named_targets) for target in places or ()
         }
@@ -241,6 +262,9 @@ class SassMachine:
     def compute(self, instruction: SassInstruction) -> None:
         opcode, modifiers = instruction.opcode, instruction.modifiers
         values = [self.value(one) for one in instruction.sources]
+        if opcode == "HFMA2" and instruction.packed_halves is not None and modifiers in ((), ("MMA",)):
+            self.write(instruction.operands[0], instruction.packed_halves)
+            return
         known = COMPUTE.get(opcode)
         if known is not None and known(self, instruction, values):
             return
@@ -337,6 +361,10 @@ def compare(machine: SassMachine, instruction: SassInstruction, values: list[int
 def scale(machine: SassMachine, instruction: SassInstruction, values: list[int]) -> bool:
     if old.carries_in_code(instruction):
         return old.scale_old(machine, instruction, values)
+    if instruction.modifiers == ("HI", "X") and len(values) == 5 and instruction.result_count == 1:
+        low, added, high, shift, carry = values
+        machine.write(instruction.operands[0], ((high << 32 | low) << shift >> 32 & WORD) + added + carry)
+        return True
     if instruction.modifiers or len(values) < 3:
         return False
     total = (values[0] << values[2] & WORD) + values[1]
@@ -353,7 +381,16 @@ def vote(machine: SassMachine, instruction: SassInstruction, values: list[int]) 
     return True
 
 
+def read_zero(machine: SassMachine, instruction: SassInstruction, values: list[int]) -> bool:
+    source = instruction.operands[-1]
+    if not isinstance(source, NameOperand) or source.text != "SRZ":
+        return False
+    machine.write(instruction.operands[0], *([0] if "32" in instruction.modifiers else [0, 0]))
+    return True
+
+
 COMPUTE = {
+    "CS2R": read_zero,
     **dict.fromkeys(("VOTE", "VOTEU"), vote),
     **dict.fromkeys(("MOV", "UMOV", "R2UR", "MOV32I"), move),
     **dict.fromkeys(("LDC", "LDCU", "ULDC"), move),
@@ -369,5 +406,5 @@ COMPUTE = {
     **dict.fromkeys(("IMUL", "IMUL32I"), old.multiply_words),
     **dict.fromkeys(("LOP", "LOP32I"), old.logic_old),
     **dict.fromkeys(("SHL", "SHR"), old.shift_word),
-    "IMNMX": old.choose_extreme,
+    **dict.fromkeys(("IMNMX", "VIMNMX", "VIADDMNMX"), old.choose_extreme),
 }

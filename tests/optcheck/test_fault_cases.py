@@ -13,7 +13,9 @@ from fault_listings import FOLDER, NAMES, check, edited
 from optcheck.execution import SILENT
 from optcheck.finding import Finding
 from optcheck.listing import SassError
+from optcheck.modifiers import FORMS
 from optcheck.opcodes import COMPUTING, OPCODES
+from optcheck.semantics import PURE, SEMANTICS
 
 CASES = json.loads((FOLDER / "cases.json").read_text())
 
@@ -45,3 +47,7 @@ def test_no_opcode_that_may_do_more_than_compute_is_passed_over(operands: str) -
             passed.append(opcode)
     assert len(others) > 100
     assert passed == []
+
+
+def test_the_modifiers_of_every_opcode_that_is_understood_are_known() -> None:
+    assert {*SEMANTICS, *PURE, *SILENT} <= FORMS.keys()

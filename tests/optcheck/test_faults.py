@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
+from difflib import unified_diff
 from functools import cache
 from itertools import islice
 from random import Random
@@ -15,7 +16,7 @@ from random import Random
 import pytest
 from cuda_12 import expect_cuda_12
 from sass_faults import make_fault
-from sass_machine import Inputs, SassMachine
+from sass_machine import MOST_STEPS, Inputs, SassMachine
 
 from gpudiy.diy.families import FAMILIES
 from gpudiy.diy.generator import Generator
@@ -99,24 +100,32 @@ def is_unchanged(text: str, code: PtxTest) -> bool:
     return all(check.finding is Finding.UNCHANGED for check in checks)
 
 
-def runs_of(text: str, inputs: list[Inputs]) -> list[list[tuple[object, ...]]]:
+def runs_of(text: str, inputs: list[Inputs], most_steps: int) -> list[list[tuple[object, ...]]]:
     (function,) = read_listing(text)
-    return [SassMachine(function, one).run() for one in inputs]
+    return [SassMachine(function, one, most_steps).run() for one in inputs]
 
 
 def short_runs(text: str, inputs: list[Inputs]) -> tuple[list[Inputs], list[list[tuple[object, ...]]]]:
     """The inputs with which a function ends before the machine gives up, and what it does then.
 
-    Others show nothing: one instruction less in each round lets the machine reach the end.
+    Others show nothing: one instruction less in each round lets the machine reach the end. For the same reason, code
+    with a fault may take more steps.
     """
-    pairs = [(one, run) for one, run in zip(inputs, runs_of(text, inputs), strict=True) if ("never ends",) not in run]
+    runs = runs_of(text, inputs, MOST_STEPS)
+    pairs = [(one, run) for one, run in zip(inputs, runs, strict=True) if ("never ends",) not in run]
     assert len(pairs) > len(inputs) / 2
     return [one for one, _ in pairs], [run for _, run in pairs]
 
 
-def hunt(architecture: str, tests: int, faults: int) -> tuple[Counter[str], list[str]]:
+def show_difference(clean: str, text: str) -> str:
+    """The lines of a listing that a fault changed."""
+    lines = unified_diff(clean.split("\n"), text.split("\n"), n=0, lineterm="")
+    return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+def hunt(architecture: str, tests: int, faults: int, seed: str = "") -> tuple[Counter[str], list[str]]:
     """How many faults there were, found, and equal in all runs; and those that were missed."""
-    dice = Random(architecture)
+    dice = Random(architecture + seed)
     counts: Counter[str] = Counter()
     missed = []
     codes = codes_of(architecture, tests, dice)
@@ -133,10 +142,10 @@ def hunt(architecture: str, tests: int, faults: int) -> tuple[Counter[str], list
             counts["faults"] += 1
             if not is_unchanged(text, code):
                 counts["found"] += 1
-            elif text == clean or runs_of(text, inputs) == expected:
+            elif text == clean or runs_of(text, inputs, 8 * MOST_STEPS) == expected:
                 counts["equal"] += 1
             else:
-                missed.append(f"{what} in {code.test.name}, {architecture}")
+                missed.append(f"{what} in {code.test.name}, {architecture}:\n{show_difference(clean, text)}")
     return counts, missed
 
 

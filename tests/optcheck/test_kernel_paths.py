@@ -39,6 +39,11 @@ OF_THE_FRAME = {
     "a result is stored in the place of another instance",
     "the function leaves instead of returning",
     "a register of the caller is lost",
+    # before the thread begins, or the value of an access that does not run
+    "a scaled sum has a modifier that no chip has",
+    "a branch has a modifier that no chip has",
+    "a yield has a modifier that no chip has",
+    "a product of halves of zero, one of which no chip can name",
 }
 FRAGMENT = """\
 ST.E [R4], R16
