@@ -60,7 +60,8 @@ class Content:
         """The content with thread order[i] as thread i and every variable under its name in `names`."""
         new_number = {old: new for new, old in enumerate(order)}
         parts = [self._thread_text(thread, names) for thread in order]
-        parts.append(repr(self.test.scope_tree.reorder_threads(order).placements))
+        tree = self.test.scope_tree.reorder_threads(order)
+        parts.append(repr(tree.placements) if tree.host is None else f"{tree.placements!r} host {tree.host}")
         parts += sorted(self._variable_text(name, names) for name in self.variables)
         condition = self.test.condition
         parts.append(f"{condition.quantifier} {self.expression(condition.expression, new_number, names)}")

@@ -17,7 +17,7 @@ LONGEST_CONDITION = 80  # characters of a condition in one line
 
 
 class TreeLine(NamedTuple):
-    """One line of a drawn scope tree: the lines that lead to it, its level, and the threads of a warp."""
+    """One line of a drawn scope tree: the lines that lead to it, its level, and the threads of a warp or the host."""
 
     branch: str
     level: str
@@ -38,22 +38,27 @@ def tree_lines(test: Test) -> Iterator[TreeLine]:
     threads = list(enumerate(test.scope_tree.placements))
     if any(placement.device for placement in test.scope_tree.placements):
         yield TreeLine("", "system")
-        yield from _branches(threads, levels, "")
+        yield from _branches(threads, levels, "", test.scope_tree.host)
     else:
         yield TreeLine("", LEVELS[0])
         yield from _branches(threads, levels[1:], "")
 
 
-def _branches(threads: list[tuple[int, Placement]], levels: list[int], indent: str) -> Iterator[TreeLine]:
+def _branches(
+    threads: list[tuple[int, Placement]], levels: list[int], indent: str, host: int | None = None
+) -> Iterator[TreeLine]:
+    """The groups of the first level and what is in them; `host` is the one among them that is the host."""
     level, *inner = levels
     groups: dict[int, list[tuple[int, Placement]]] = {}
     for thread in threads:
         groups.setdefault(thread[1][level], []).append(thread)
-    for index, group in enumerate(groups.values()):
+    for index, (number, group) in enumerate(groups.items()):
         last = index == len(groups) - 1
-        names = "" if inner else " ".join(f"P{number}" for number, _ in group)
-        yield TreeLine(indent + ("└─ " if last else "├─ "), LEVELS[4 - level], names)
-        if inner:
+        ends = not inner or number == host
+        names = " ".join(f"P{thread}" for thread, _ in group) if ends else ""
+        word = "host" if number == host else LEVELS[4 - level]
+        yield TreeLine(indent + ("└─ " if last else "├─ "), word, names)
+        if not ends:
             yield from _branches(group, inner, indent + ("   " if last else "│  "))
 
 

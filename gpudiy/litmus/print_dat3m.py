@@ -45,6 +45,8 @@ def dat3m_text(test: Test) -> str:
 
 def _check_placement(test: Test) -> None:
     placements = test.scope_tree.placements
+    if test.scope_tree.host is not None:
+        raise CannotExpress("threads on the host")
     if len({placement.warp for placement in placements}) < len(placements):
         raise CannotExpress("two threads in one warp")
     if test.scope_tree.has_clusters:

@@ -77,17 +77,23 @@ def quoted_texts(test: Test) -> Iterator[str]:
 
 @lru_cache(1 << 12)
 def scope_tree_text(tree: ScopeTree) -> str:
-    """The tree as an S-expression, with every level but the cluster; that one where some cluster has two CTAs."""
+    """The tree as an S-expression, with every level but the cluster; that one where some cluster has two CTAs.
+
+    The host has no levels.
+    """
     threads = list(enumerate(tree.placements))
     levels = [("device", 4), ("kernel", 3), ("cluster", 2), ("cta", 1), ("warp", 0)]
     if not tree.has_clusters:
         levels.remove(("cluster", 2))
-    text = " ".join(_nodes(threads, levels))
+    text = " ".join(_nodes(threads, levels, tree.host))
     several = any(placement.device for placement in tree.placements)
     return f"(system {text})" if several else text
 
 
-def _nodes(threads: list[tuple[int, Placement]], levels: list[tuple[str, int]]) -> Iterator[str]:
+def _nodes(
+    threads: list[tuple[int, Placement]], levels: list[tuple[str, int]], host: int | None = None
+) -> Iterator[str]:
+    """The groups of the first level; `host` is the one among them that is the host."""
     if not levels:
         yield from (f"P{number}" for number, _ in threads)
         return
@@ -95,8 +101,11 @@ def _nodes(threads: list[tuple[int, Placement]], levels: list[tuple[str, int]]) 
     groups: dict[int, list[tuple[int, Placement]]] = {}
     for thread in threads:
         groups.setdefault(thread[1][level], []).append(thread)
-    for group in groups.values():
-        yield f"({word} {' '.join(_nodes(group, inner))})"
+    for number, group in groups.items():
+        if number == host:
+            yield f"(host {' '.join(_nodes(group, []))})"
+        else:
+            yield f"({word} {' '.join(_nodes(group, inner))})"
 
 
 def _declarations(test: Test) -> Iterator[str]:

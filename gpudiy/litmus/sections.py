@@ -30,7 +30,9 @@ MAP_END = re.compile(
     r"|(?<![\w$])[A-Za-z_$%][\w$]*+\s*(?:=|!=|<|>)",
     re.ASCII,
 )
-CONDITION_END = re.compile(rf"^[ \t]*{KEYWORD}|\bscopeTree\b|^[ \t]*\(\s*(?:device|system)\s*[(P]", re.MULTILINE)
+CONDITION_END = re.compile(
+    rf"^[ \t]*{KEYWORD}|\bscopeTree\b|^[ \t]*\(\s*(?:(?:device|system)\s*[(P]|host\s+P\d)", re.MULTILINE
+)
 FILTER_END = re.compile(rf"{KEYWORD}|{CONDITION_END.pattern}", re.MULTILINE)
 ASIDE = re.compile(r"locations\b|filter\b")
 BARE_CONDITION = re.compile(r"\s*\((?!\s*[A-Za-z_]+[\s(])")

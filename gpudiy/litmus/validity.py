@@ -13,8 +13,9 @@ from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.errors import InvalidTest, SourcePlace
 from gpudiy.litmus.flow import Use, memory_uses
+from gpudiy.litmus.host_validity import check_host_instruction, check_host_target
 from gpudiy.litmus.instruction import operand_type, operands_of
-from gpudiy.litmus.instruction_validity import check_instruction
+from gpudiy.litmus.instruction_validity import Problem, check_instruction
 
 if TYPE_CHECKING:
     from gpudiy.litmus.test import InitialMemory, Test, Thread
@@ -34,6 +35,9 @@ def validate(test: Test) -> None:
     if count != len(test.threads):
         problem = f"the scope tree places {count} threads, the test has {len(test.threads)}"
         raise InvalidTest(problem, SourcePlace("scope tree"))
+    if all(map(test.scope_tree.is_on_host, range(count))):
+        hint = "put a thread on a device: `(host P0) (device P1)`"
+        raise InvalidTest("all threads are on the host", SourcePlace("scope tree", None, "host"), hint)
     spaces = _check_memory_map(test)
     types = _check_registers(test, spaces)
     if test.init:
@@ -43,6 +47,8 @@ def validate(test: Test) -> None:
     uses = memory_uses(test)
     locations = test.memory_map.locations()
     _check_addresses(uses, types, spaces)
+    if test.scope_tree.host is not None:
+        _check_host(test, uses)
     _check_spaces(test, uses, spaces, locations)
     widths = _check_widths(uses, locations)
     for entry in test.init:
@@ -183,8 +189,7 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
             continue
         problem = check_instruction(instruction, types)
         if problem is not None:
-            place = SourcePlace("instruction", (number, index), problem.token, problem.last)
-            raise InvalidTest(problem.message.replace("{thread}", f"P{number}"), place, problem.hint)
+            raise _bad_instruction(problem, number, index)
         for operand in operands_of(instruction):
             if isinstance(operand, isa.Variable):
                 place = SourcePlace("instruction", (number, index), operand.name, last=True)
@@ -196,6 +201,11 @@ def _check_thread(number: int, thread: Thread, types: Types, spaces: Spaces) -> 
         if target not in labels:
             place = SourcePlace("instruction", (number, index), target)
             raise InvalidTest(f"P{number} has no label {target}", place, near_name(target, sorted(labels)))
+
+
+def _bad_instruction(problem: Problem, number: int, index: int) -> InvalidTest:
+    place = SourcePlace("instruction", (number, index), problem.token, problem.last)
+    return InvalidTest(problem.message.replace("{thread}", f"P{number}"), place, problem.hint)
 
 
 def _check_address_width(
@@ -229,6 +239,21 @@ def _address_place(thread: int, index: int, instruction: isa.MemoryInstruction) 
     return SourcePlace(
         "instruction", (thread, index), f"[{instruction.address.name}]", last=isinstance(instruction, isa.Load)
     )
+
+
+def _check_host(test: Test, uses: list[Use]) -> None:
+    """Threads on the host have fewer instructions, and reach fewer variables."""
+    for number, thread in enumerate(test.threads):
+        for index, instruction in enumerate(thread):
+            if test.scope_tree.is_on_host(number) and (problem := check_host_instruction(instruction)) is not None:
+                raise _bad_instruction(problem, number, index)
+    variables = {variable.name: variable for variable in test.memory_map.variables}
+    for number, index, instruction, targets in uses:
+        for name in sorted(targets) if test.scope_tree.is_on_host(number) else ():
+            found = check_host_target(instruction.access, variables[name])
+            if found is not None:
+                problem = replace(found, token=f"[{instruction.address.name}]", last=isinstance(instruction, isa.Load))
+                raise _bad_instruction(problem, number, index)
 
 
 def _check_spaces(test: Test, uses: list[Use], spaces: Spaces, locations: dict[str, str]) -> None:

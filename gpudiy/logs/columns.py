@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
 from gpudiy.logs.histogram import print_histogram, read_histogram
-from gpudiy.logs.record import Ending, Liveness, Record, incantation_label
+from gpudiy.logs.record import Ending, LaunchSums, Liveness, Record, incantation_label
 
 Pairs = tuple[tuple[str, str], ...]
-LIVENESS = ("meetings", "timeouts", "overlaps", "stress_accesses", "discarded")
+LIVENESS = tuple(entry.name for entry in fields(Liveness))
+LAUNCH_SUMS = tuple(entry.name for entry in fields(LaunchSums))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,20 @@ SCHEMA = (
     Column("device_info", "category", "what else the device said of itself, a JSON object"),
     Column("meetings", "optional", "meetings of all threads of an instance that came about"),
     Column("timeouts", "optional", "meetings that a thread gave up"),
-    Column(
-        "overlaps", "optional", "runs of `meet_every` instances whose threads were all seen running at the same time"
-    ),
+    Column("overlaps", "optional", "iterations whose threads ran at the same time, measured by clocks where `timed`"),
     Column("stress_accesses", "optional", "accesses made by stressing threads"),
     Column("discarded", "optional", "instances thrown away, and counted nowhere, since a loop of theirs did not end"),
+    Column("timed", "optional", "iterations for which clocks were read"),
+    Column("inversions", "optional", "of these, iterations whose threads began in another order than their numbers"),
+    Column("skew", "optional", "sum of the distances between the first accesses of threads, in ticks of the clock"),
+    Column("warmed", "optional", "reads that brought lines of the test into a cache before the test"),
+    Column("near", "optional", "iterations whose locations shared a line of 128 bytes with other instances or rounds"),
+    Column("launches", "optional", "launches of kernels that count"),
+    Column("iterations_squared", "optional", "sum over launches: iterations * iterations"),
+    Column("sightings_squared", "optional", "sum over launches: sightings * sightings"),
+    Column("products", "optional", "sum over launches: iterations * sightings"),
+    Column("sighted", "optional", "launches with at least one sighting"),
+    Column("no_evidence", "text", "why the run is no evidence, though it ended well and its binary is the test"),
     Column("reason", "text", "in words, where the ending needs them"),
     Column("tool", "category", "what made the record, with its version"),
     Column("source", "category", "where published counts come from"),
@@ -76,7 +86,8 @@ EMPTY = {column.name: column.empty for column in SCHEMA} | {"ending": str(Ending
 PLAIN = tuple(
     name
     for name in NAMES
-    if name not in (*LIVENESS, "incantation", "histogram", "options", "device_info", "ending", "file", "line")
+    if name
+    not in (*LIVENESS, *LAUNCH_SUMS, "incantation", "histogram", "options", "device_info", "ending", "file", "line")
 )
 
 
@@ -138,6 +149,8 @@ def row_of(record: Record) -> dict[str, Any]:
         row["device_info"] = pairs_text(record.device_info)
     if record.liveness is not None:
         row |= {name: getattr(record.liveness, name) for name in LIVENESS}
+    if record.launch_sums is not None:
+        row |= {name: getattr(record.launch_sums, name) for name in LAUNCH_SUMS}
     row["ending"] = str(record.ending)
     return row
 
@@ -148,6 +161,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
     if plain.get("seed") is not None:
         plain["seed"] = int(plain["seed"])
     alive = {name: int(row[name]) for name in LIVENESS if row.get(name) is not None}
+    sums = {name: int(row[name]) for name in LAUNCH_SUMS if row.get(name) is not None}
     return Record(
         **plain,
         histogram=read_histogram(row.get("histogram", "")),
@@ -155,6 +169,7 @@ def record_of(row: Mapping[str, Any]) -> Record:
         device_info=read_pairs(row.get("device_info", "")),
         ending=Ending(row.get("ending", Ending.FINISHED)),
         liveness=Liveness(**alive) if alive else None,
+        launch_sums=LaunchSums(**sums) if len(sums) == len(LAUNCH_SUMS) else None,
     )
 
 

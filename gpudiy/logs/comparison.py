@@ -7,7 +7,7 @@ the other chip certainly has.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import lru_cache
 from math import ceil, log, log1p
@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gpudiy.arguments import check_choice
 from gpudiy.logs.chips import chips_of, logs_of
+from gpudiy.logs.clustering import launch_bound
 from gpudiy.logs.evidence import UNUSED, Count, EvidenceCounts, gather
 from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.log import LogError, LogProblem
-from gpudiy.logs.statistics import CONFIDENCE, rate, zero_bound
+from gpudiy.logs.statistics import CONFIDENCE, zero_bound
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -169,7 +170,7 @@ class ChipComparison:
 
     def _difference_json(self, difference: Difference) -> dict[str, Any]:
         shown, missing = difference.shown, difference.missing
-        found = rate(shown.sightings, shown.iterations)
+        found, over = shown.rate(), shown.rate_by_launches()
         return {
             "test": self.evidence.matching.names[difference.test],
             "sightings": shown.sightings,
@@ -178,7 +179,10 @@ class ChipComparison:
             "low": found.low,
             "high": found.high,
             "other_iterations": missing.iterations,
+            "clustered": None if over is None else asdict(over),
             "other_bound": zero_bound(missing.iterations),
+            "other_launches": None if missing.launches is None else missing.launches.count,
+            "other_launch_bound": launch_bound(missing.launches),
             "supported": difference.supported,
         }
 
@@ -232,8 +236,11 @@ def compare_pair(evidence: EvidenceCounts, first: int, second: int, confidence: 
 
 
 def is_supported(shown: Count, missing: Count, confidence: float = CONFIDENCE) -> bool:
-    """Whether the zero rules out the least rate that the sightings allow."""
+    """Whether the zero rules out the least rate that the sightings allow, also if launches differ as they did."""
     bound = zero_bound(missing.iterations, confidence)
+    over = shown.rate_by_launches(confidence)
+    if over is not None and over.low <= bound:
+        return False
     expected = shown.iterations * bound
     seen = shown.sightings
     if seen <= expected:
@@ -241,7 +248,7 @@ def is_supported(shown: Count, missing: Count, confidence: float = CONFIDENCE) -
     tail = (1 - confidence) / 2
     if seen - expected + seen * log(expected / seen) < log(tail):  # Chernoff: so many more are certainly too many
         return True
-    return rate(seen, shown.iterations, confidence).low > bound
+    return shown.rate(confidence).low > bound
 
 
 def strength_order(pairs: list[Pair]) -> list[Pair]:
@@ -260,7 +267,8 @@ def strength_order(pairs: list[Pair]) -> list[Pair]:
 
 def iterations_for_difference(difference: Difference, confidence: float = CONFIDENCE) -> int:
     """Iterations without a sighting that would make a difference of it."""
-    least = rate(difference.shown.sightings, difference.shown.iterations, confidence).low
+    over = difference.shown.rate_by_launches(confidence)
+    least = min(difference.shown.rate(confidence).low, 1.0 if over is None else over.low)
     return ceil(log(1 - confidence) / log1p(-least))
 
 

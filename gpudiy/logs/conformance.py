@@ -19,12 +19,14 @@ from gpudiy.litmus.outcome import FinalState, Outcome, final_state, read_outcome
 from gpudiy.litmus.reader import read_test
 from gpudiy.litmus.test import Test
 from gpudiy.logs.chips import chips_of
+from gpudiy.logs.clustering import ClusteredRate, add_launches, clustered_rate, launches_by_record
 from gpudiy.logs.columns import Columns
 from gpudiy.logs.evidence import set_apart, sightings_by_record
 from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.histogram import LINE
 from gpudiy.logs.log import LogProblem
 from gpudiy.logs.matching import match_tests, normal_text
+from gpudiy.logs.statistics import rate, zero_bound
 from gpudiy.models.explanation import explain
 from gpudiy.models.library import load_model
 from gpudiy.models.model import Model
@@ -71,6 +73,8 @@ class ConformanceRow:
     answer: Agreement
     sightings: int
     iterations: int
+    clustered: ClusteredRate | None = None  # the interval that respects launches, where they are known
+    launches: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Conformance:
             "model": self.model,
             "counts": {str(answer): self.count(answer) for answer in Agreement},
             "findings": [asdict(finding) for finding in self.findings],
-            "tests": [asdict(entry) for entry in self.judged],
+            "tests": [_row_json(row) for row in self.judged],
             "apart": dict(self.apart),
             "clashes": list(self.clashes),
             "problems": [problem.as_json() for problem in self.problems],
@@ -169,6 +173,7 @@ class _Judge:
     ) -> None:
         self.columns, self.model, self.tests, self.limit, self.apart = columns, model, tests, limit, apart
         self.seen = sightings_by_record(columns)
+        self.launches = launches_by_record(columns)
         self.decided: dict[tuple[int, str], _Decided | str] = {}
         self.explained: dict[Test, tuple[tuple[str, ...], str]] = {}
 
@@ -199,7 +204,10 @@ class _Judge:
             answer = Agreement.ALLOWED
         else:
             answer = Agreement.NEVER if decided.allowed else Agreement.NEITHER
-        return ConformanceRow(name, chip, answer, sighted, iterations), findings
+        launches = add_launches(self.launches[place] for place in records)
+        over = clustered_rate(sighted, iterations, launches)
+        count = None if launches is None else launches.count
+        return ConformanceRow(name, chip, answer, sighted, iterations, over, count), findings
 
     def _spellings(self, group: _Group) -> list[list[int]]:
         """The records by the text of their test: tests of one meaning may name their registers in another order."""
@@ -333,6 +341,15 @@ class _Decided:
             if term in self.observed
         )
         return replace(self.test, filter=None, condition=logic.Condition(logic.Quantifier.EXISTS, logic.And(parts)))
+
+
+def _row_json(row: ConformanceRow) -> dict[str, Any]:
+    """A row with what its counts are worth: the interval of a rate, or the bounds of a zero."""
+    if row.sightings:
+        found = rate(row.sightings, row.iterations)
+        return {**asdict(row), "low": found.low, "high": found.high}
+    over = None if row.launches is None else zero_bound(row.launches)
+    return {**asdict(row), "bound": zero_bound(row.iterations), "launch_bound": over}
 
 
 def _why_undecided(verdict: Verdict) -> str:

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from gpudiy.logs.columns import NAMES, Columns, read_pairs, row_of
+from gpudiy.logs.columns import LAUNCH_SUMS, LIVENESS, NAMES, Columns, read_pairs, row_of
 from gpudiy.logs.log import LogError, LogProblem
-from gpudiy.logs.record import Record, options_of_column
+from gpudiy.logs.record import Ending, Record, options_of_column
 
 ITERATIONS = 100_000  # what papers count in
 ALIASES = {"observed": "positive", "runs": "iterations", "name": "test"}
@@ -32,7 +32,9 @@ PLAIN_TEXT = (
     "reason",
     "started",
     "tool",
+    "no_evidence",
 )
+COUNTERS = (*LIVENESS, *LAUNCH_SUMS)
 
 
 def looks_like_counts(header: Sequence[str]) -> bool:
@@ -94,7 +96,8 @@ class _Counts:
     def _long(self, row: dict[str, str], line: int) -> None:
         """One row per record."""
         options = tuple((name, row[name]) for name in self.counted if row[name]) + _options(row.get("options", ""))
-        counts = {name: self._count(row, name, line) for name in ("positive", "negative", "iterations") if name in row}
+        counted = ("positive", "negative", "iterations", *COUNTERS)
+        counts = {name: self._count(row, name, line) for name in counted if name in row}
         if any(count == -1 for count in counts.values()):
             return
         positive = counts.get("positive")
@@ -104,7 +107,16 @@ class _Counts:
         if iterations is None:
             negative = counts.get("negative")
             iterations = ITERATIONS if negative is None else positive + negative
-        extra = {name: row[name] for name in PLAIN_TEXT if row.get(name)}
+        extra: dict[str, Any] = {name: row[name] for name in PLAIN_TEXT if row.get(name)}
+        extra |= {name: counts[name] for name in COUNTERS if counts.get(name) is not None}
+        if row.get("simulated", "").strip().lower() == "true":
+            extra["simulated"] = True
+        if row.get("ending"):
+            try:
+                extra["ending"] = str(Ending(row["ending"].strip()))
+            except ValueError:
+                self._problem(line, f"no run ends as {row['ending']!r}", row["test"])
+                return
         self._add(row, line, positive, iterations, row.get("chip", "").strip(), options, extra)
 
     def _wide(self, row: dict[str, str], line: int) -> None:
@@ -131,7 +143,7 @@ class _Counts:
         iterations: int,
         chip: str,
         options: tuple[tuple[str, str], ...],
-        extra: dict[str, str],
+        extra: dict[str, Any],
     ) -> None:
         if positive > iterations:
             self._problem(line, f"{positive:,} sightings cannot be in {iterations:,} iterations", row["test"])
@@ -151,9 +163,8 @@ class _Counts:
             iterations=iterations,
             options=options,
             source=source,
-            **extra,  # type: ignore[arg-type]
         )
-        self.found.append({**row_of(record), "file": self.path, "line": line})
+        self.found.append({**row_of(record), **extra, "file": self.path, "line": line})
 
     def _count(self, row: dict[str, str], name: str, line: int) -> int | None:
         """The count of a cell; None where nothing was counted, -1 after a problem."""

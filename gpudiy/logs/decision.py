@@ -1,19 +1,18 @@
 """The sighting of a record: what was observed, or what prevents us from saying that nothing was.
 
-A weak outcome that a sound run has seen is observed. "Not observed" is only said of a run that could have seen it:
-each check below keeps a harness that did nothing from giving that answer.
+A weak outcome that a sound run has seen is observed. "Not observed" is only said of a run that could have seen it; a
+run that does not show that it could is no evidence.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from gpudiy.logs.clustering import ClusteredRate, clustered_rate, launch_bound, launches_of
+from gpudiy.logs.harness_signs import find_missing_sign
 from gpudiy.logs.record import EVIDENCE, UNCHANGED, Ending, Record
 from gpudiy.logs.statistics import CONFIDENCE, Rate, rate, zero_bound
-
-ON = "true"
-LEAST_MET = 0.01  # of the meetings that were asked for: with fewer, threads practically ran one after another
 
 
 class Sighting(StrEnum):
@@ -21,49 +20,76 @@ class Sighting(StrEnum):
 
     OBSERVED = "observed"
     NOT_OBSERVED = "not observed"
-    DEAD = "dead harness"
-    FAILED = "failed"
-    NOT_RUNNABLE = "not runnable"  # the device cannot run this test as it is meant
+    NO_EVIDENCE = "no evidence"
 
     @property
     def is_evidence(self) -> bool:
-        return self in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)
+        return self is not Sighting.NO_EVIDENCE
+
+
+class NoEvidence(StrEnum):
+    """The kinds of runs that are no evidence."""
+
+    HARNESS = "no evidence"  # it counted wrongly, or nothing shows that it could have seen the outcome
+    FAILED = "failed"  # the run broke off, or what ran is not the test
+    NOT_RUNNABLE = "not runnable"  # the device cannot run this test as it is meant
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A sighting with its reason; `rate` where something was seen, `bound` where nothing was."""
+    """A sighting; if it is no evidence, its kind and why. `rate` if something was seen, `bound` if nothing was.
+
+    Both take iterations for independent. Where the launches of the run are known, `clustered` is the interval that
+    respects how they differ, and `launch_bound` what the zero of all launches says, be their iterations alike or not.
+    """
 
     sighting: Sighting
+    kind: NoEvidence | None = None
     reason: str = ""
     rate: Rate | None = None
     bound: float | None = None
+    clustered: ClusteredRate | None = None
+    launch_bound: float | None = None
+
+    @property
+    def explanation(self) -> str:
+        """Why the run is no evidence, with the kind where the sighting does not say it."""
+        named = self.kind in (NoEvidence.FAILED, NoEvidence.NOT_RUNNABLE)
+        return f"{self.kind}: {self.reason}" if named else self.reason
 
 
 def decide_record(record: Record, confidence: float = CONFIDENCE) -> Decision:
     """What a record says of the outcome its test asks for; for `forall`, of what would break it."""
-    sighting, reason = sighting_of(record)
-    if sighting is Sighting.OBSERVED:
-        return Decision(sighting, rate=rate(count_sightings(record), record.iterations, confidence))
-    if sighting is Sighting.NOT_OBSERVED:
-        return Decision(sighting, bound=zero_bound(record.iterations, confidence))
-    return Decision(sighting, reason)
+    decision = decide_sighting(record)
+    match decision.sighting:
+        case Sighting.OBSERVED:
+            counts = count_sightings(record), record.iterations
+            clustered = clustered_rate(*counts, launches_of(record), confidence)
+            return Decision(decision.sighting, rate=rate(*counts, confidence), clustered=clustered)
+        case Sighting.NOT_OBSERVED:
+            bound, over_launches = (
+                zero_bound(record.iterations, confidence),
+                launch_bound(launches_of(record), confidence),
+            )
+            return Decision(decision.sighting, bound=bound, launch_bound=over_launches)
+        case Sighting.NO_EVIDENCE:
+            return decision
 
 
-def sighting_of(record: Record) -> tuple[Sighting, str]:
-    """The sighting and its reason alone: an interval costs much more than they do, and many records are only summed."""
+def decide_sighting(record: Record) -> Decision:
+    """The decision without its interval, which costs much more, and many records are only summed."""
     if record.ending is Ending.NOT_RUNNABLE:
-        return Sighting.NOT_RUNNABLE, record.reason
+        return _no_evidence(NoEvidence.NOT_RUNNABLE, record.reason)
     sightings = count_sightings(record)
     if problem := _failure(record, sightings):
-        return Sighting.FAILED, problem
-    if problem := _miscount(record):
-        return Sighting.DEAD, problem
+        return _no_evidence(NoEvidence.FAILED, problem)
+    if problem := record.no_evidence or _miscount(record):
+        return _no_evidence(NoEvidence.HARNESS, problem)
     if sightings:
-        return Sighting.OBSERVED, ""
-    if problem := _lifelessness(record):
-        return Sighting.DEAD, problem
-    return Sighting.NOT_OBSERVED, ""
+        return Decision(Sighting.OBSERVED)
+    if problem := find_missing_sign(record):
+        return _no_evidence(NoEvidence.HARNESS, problem)
+    return Decision(Sighting.NOT_OBSERVED)
 
 
 def count_sightings(record: Record) -> int:
@@ -71,9 +97,19 @@ def count_sightings(record: Record) -> int:
     return record.negative if record.condition.startswith("forall") else record.positive
 
 
+def keep_doubt(record: Record, changed: Record) -> Record:
+    """A record made from another, without some of what shows that the other is no evidence: it says so in words."""
+    decision = decide_sighting(record)
+    return changed if decision.kind is not NoEvidence.HARNESS else replace(changed, no_evidence=decision.reason)
+
+
 def breaks_claim(record: Record) -> bool:
     """Whether an outcome was observed that the test claims never to have: of `~exists` and `forall`."""
-    return sighting_of(record)[0] is Sighting.OBSERVED and not record.condition.startswith("exists")
+    return decide_sighting(record).sighting is Sighting.OBSERVED and not record.condition.startswith("exists")
+
+
+def _no_evidence(kind: NoEvidence, reason: str) -> Decision:
+    return Decision(Sighting.NO_EVIDENCE, kind, reason)
 
 
 def _failure(record: Record, sightings: int) -> str:
@@ -102,29 +138,3 @@ def _miscount(record: Record) -> str:
     if any(counts) and marked != record.positive:
         return f"the marked outcomes of the histogram are {marked:,}, the positive iterations {record.positive:,}"
     return ""
-
-
-def _lifelessness(record: Record) -> str:
-    """The gate of liveness: threads that never met nor overlapped, and stress that did nothing, prove nothing."""
-    liveness = record.liveness
-    if liveness is None:
-        return ""  # published logs have no counters
-    if not liveness.meetings and not liveness.overlaps and not _alone(record):
-        given_up = f"; {liveness.timeouts:,} meetings were given up" if liveness.timeouts else ""
-        return f"no two threads were ever seen running at the same time{given_up}"
-    together, asked = max(liveness.meetings, liveness.overlaps), liveness.meetings + liveness.timeouts
-    if liveness.timeouts and together < asked * LEAST_MET and not _alone(record):
-        return f"of {asked:,} meetings only {liveness.meetings:,} came about; the others were given up"
-    if dict(record.options).get("memory_stress") == ON and not liveness.stress_accesses:
-        return "memory stress is on, and not one stressing access was made"
-    return ""
-
-
-def _alone(record: Record) -> bool:
-    """Whether the test has one thread only, which has nobody to meet."""
-    from gpudiy.litmus import LitmusError, read_test
-
-    try:
-        return bool(record.text) and len(read_test(record.text).threads) == 1
-    except LitmusError:
-        return False

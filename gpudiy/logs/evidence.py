@@ -6,13 +6,14 @@ from collections import Counter
 from dataclasses import dataclass
 
 from gpudiy.logs.chips import Chips, chips_of
+from gpudiy.logs.clustering import ClusteredRate, Launches, add_launches, clustered_rate, launches_by_record
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import sighting_of
+from gpudiy.logs.decision import decide_sighting
 from gpudiy.logs.matching import Matching, match_tests
 from gpudiy.logs.record import EVIDENCE, UNCHANGED
+from gpudiy.logs.statistics import CONFIDENCE, Rate, rate
 
 UNUSED = (
-    "histogram",
     "assembler",
     "optcheck_text",
     "notes",
@@ -28,7 +29,7 @@ UNUSED = (
     "incantation",
     "reason",
 )  # columns that counting does not look at
-FAILED, OPTIMISED, DEAD = "failed", "not the test that was asked for", "dead harness"
+FAILED, OPTIMISED, NO_EVIDENCE = "failed", "not the test that was asked for", "no evidence"
 
 
 @dataclass(slots=True)
@@ -38,6 +39,15 @@ class Count:
     sightings: int = 0
     iterations: int = 0
     record: int = -1  # the first of them
+    launches: Launches | None = None  # of all of them; None where they are not known
+
+    def rate(self, confidence: float = CONFIDENCE) -> Rate:
+        """The rate with its interval, if iterations are independent."""
+        return rate(self.sightings, self.iterations, confidence)
+
+    def rate_by_launches(self, confidence: float = CONFIDENCE) -> ClusteredRate | None:
+        """The interval that respects launches, where they are known."""
+        return clustered_rate(self.sightings, self.iterations, self.launches, confidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +69,7 @@ def gather(columns: Columns, chips: Chips | None = None) -> EvidenceCounts:
     why = set_apart(columns)
     apart: Counter[str] = Counter()
     seen = sightings_by_record(columns)
+    launches = launches_by_record(columns)
     for place, (test, chip, iterations) in enumerate(
         zip(matching.tests, chips.chips, columns["iterations"], strict=True)
     ):
@@ -68,10 +79,11 @@ def gather(columns: Columns, chips: Chips | None = None) -> EvidenceCounts:
         of_chip = counts[chip]
         count = of_chip.get(test)
         if count is None:
-            of_chip[test] = Count(seen[place], iterations, place)
+            of_chip[test] = Count(seen[place], iterations, place, launches[place])
         else:
             count.sightings += seen[place]
             count.iterations += iterations
+            count.launches = add_launches((count.launches, launches[place]))
     return EvidenceCounts(columns, matching, chips, counts, apart)
 
 
@@ -90,20 +102,20 @@ def set_apart(columns: Columns) -> dict[int, str]:
     why: dict[int, str] = {}
     if _all_sound(columns):
         return why
-    columns_to_check = zip(
-        columns["ending"], columns["optcheck"], columns["iterations"], columns["meetings"], strict=True
-    )
-    for place, (ending, optcheck, iterations, meetings) in enumerate(columns_to_check):
+    names = ("ending", "optcheck", "iterations", "meetings", "no_evidence")
+    for place, (ending, optcheck, iterations, meetings, doubted) in enumerate(
+        zip(*(columns[name] for name in names), strict=True)
+    ):
         if ending not in EVIDENCE:
             why[place] = f"{FAILED}: {ending}"
         elif optcheck not in ("", UNCHANGED):
             why[place] = f"{OPTIMISED}: optcheck says {optcheck}"
         elif iterations < 1:
-            why[place] = f"{DEAD}: no iteration was done"
-        elif meetings is not None:  # the record has counters of liveness
-            sighting, reason = sighting_of(columns.record(place))
-            if not sighting.is_evidence:
-                why[place] = f"{DEAD}: {reason}"
+            why[place] = f"{NO_EVIDENCE}: no iteration was done"
+        elif meetings is not None or doubted:  # the record has counters of liveness, or had them
+            decision = decide_sighting(columns.record(place))
+            if not decision.sighting.is_evidence:
+                why[place] = f"{NO_EVIDENCE}: {decision.reason}"
     return why
 
 
@@ -113,5 +125,6 @@ def _all_sound(columns: Columns) -> bool:
         set(columns["ending"]) <= set(EVIDENCE)
         and set(columns["optcheck"]) <= {"", UNCHANGED}
         and set(columns["meetings"]) <= {None}
+        and not any(columns["no_evidence"])
         and min(columns["iterations"], default=1) > 0
     )

@@ -10,6 +10,7 @@ from gpudiy.arguments import check_choice
 from gpudiy.errors import InputError, UnwritableOutput
 from gpudiy.litmus.content import content_hash
 from gpudiy.logs.json_lines import print_json_line
+from gpudiy.logs.memory_place import MemoryPlace, memory_of
 from gpudiy.logs.record import Ending, Record
 from gpudiy.logs.text_writer import print_text
 from gpudiy.logs.writing import LogFormat, format_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # When a log is continued, a test is run again if it failed for a reason that does not lie in the test.
 UNDONE = (Ending.DEVICE_LOST, Ending.OUT_OF_MEMORY)
 INTERRUPTED = "interrupted"
+Done = tuple[str, str, MemoryPlace]  # a test by its hash, a device, and the memory of the locations
 
 
 def open_log_of_run(
@@ -48,7 +50,7 @@ class GrowingLog:
     """A log of text or JSON Lines grows record by record. Parquet cannot: it is kept as JSON Lines beside its place,
     under a hidden name, until the run ends."""
 
-    def __init__(self, path: Path, format: LogFormat, file: TextIO, done: set[tuple[str, str]], fresh: bool) -> None:
+    def __init__(self, path: Path, format: LogFormat, file: TextIO, done: set[Done], fresh: bool) -> None:
         self.path = path
         self.format = format
         self._file = file
@@ -103,9 +105,9 @@ class GrowingLog:
     ) -> None:
         self.close()
 
-    def missing(self, tests: Iterable[Test], device: str) -> list[Test]:
-        """The tests that have no result on this device in the log: those that must still be run."""
-        return [test for test in tests if (content_hash(test), device) not in self._done]
+    def missing(self, tests: Iterable[Test], device: str, memory: MemoryPlace = MemoryPlace.DEVICE) -> list[Test]:
+        """The tests that have no result on this device and in this memory: those that must still be run."""
+        return [test for test in tests if (content_hash(test), device, memory) not in self._done]
 
     def add(self, record: Record) -> None:
         """Write one record, at once."""
@@ -151,11 +153,11 @@ def _spool(path: Path) -> Path:
     return path.with_name(f".{path.name}.jsonl")
 
 
-def _find_done(path: Path, growing: Path, report_damage: Callable[[LogProblem], None]) -> set[tuple[str, str]]:
-    """The tests and devices that the log has; the records of a Parquet file go back to where the log grows."""
+def _find_done(path: Path, growing: Path, report_damage: Callable[[LogProblem], None]) -> set[Done]:
+    """What the log has; the records of a Parquet file go back to where the log grows."""
     from gpudiy.logs.reading import read_file
 
-    done: set[tuple[str, str]] = set()
+    done: set[Done] = set()
     moved = ""
     for place in dict.fromkeys((path, growing)):
         if not place.exists() or not place.stat().st_size:
@@ -165,7 +167,7 @@ def _find_done(path: Path, growing: Path, report_damage: Callable[[LogProblem], 
             report_damage(problem)
         for record in columns.records():
             if record.ending not in UNDONE and record.reason != INTERRUPTED:
-                done.add((record.hash, record.device))
+                done.add((record.hash, record.device, memory_of(record.options)))
             if place != growing:
                 moved += print_json_line(record)
     if moved:

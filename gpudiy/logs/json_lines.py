@@ -7,20 +7,33 @@ from collections.abc import Iterable
 from dataclasses import asdict, fields
 from typing import Any
 
-from gpudiy.logs.columns import LIVENESS, Columns, row_of
+from gpudiy.logs.columns import LAUNCH_SUMS, LIVENESS, Columns, row_of
+from gpudiy.logs.decision import decide_sighting
 from gpudiy.logs.histogram import find_fault
 from gpudiy.logs.log import LogProblem
-from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
+from gpudiy.logs.record import Ending, LaunchSums, Liveness, OutcomeCount, Record
 
 KNOWN = {entry.name: entry.type for entry in fields(Record)}
 MOST = 10**18
 PAIRS = ("options", "device_info")
 COUNTS = ("iterations", "positive", "negative")
 TEXTS = tuple(name for name, type in KNOWN.items() if type == "str")
+SIGHTING, SIGHTING_REASON = "sighting", "sighting_reason"  # said of a record, not fields of it: readers pass them over
+
+
+def print_sighting_line(record: Record) -> str:
+    """One record with its sighting, and why it is no evidence, for readers that do not decide it themselves."""
+    decision = decide_sighting(record)
+    said = {SIGHTING: str(decision.sighting)} | ({SIGHTING_REASON: decision.explanation} if decision.kind else {})
+    return json.dumps(_json_of(record) | said, ensure_ascii=False) + "\n"
 
 
 def print_json_line(record: Record) -> str:
     """One record, with the end of its line."""
+    return json.dumps(_json_of(record), ensure_ascii=False) + "\n"
+
+
+def _json_of(record: Record) -> dict[str, Any]:
     line: dict[str, Any] = {}
     for name in KNOWN:
         value = getattr(record, name)
@@ -36,8 +49,10 @@ def print_json_line(record: Record) -> str:
         if name in line:
             line[name] = _pairs(line[name])
     if record.liveness is not None:
-        line["liveness"] = asdict(record.liveness)
-    return json.dumps(line, ensure_ascii=False) + "\n"
+        line["liveness"] = {name: count for name, count in asdict(record.liveness).items() if count is not None}
+    if record.launch_sums is not None:
+        line["launch_sums"] = asdict(record.launch_sums)
+    return line
 
 
 def looks_like_records(text: str) -> bool:
@@ -79,7 +94,7 @@ def record_of_json(found: object) -> Record:
     """The record of an object; raises `ValueError` for an object that is not a record."""
     if not isinstance(found, dict):
         raise ValueError("a record is an object")
-    unknown = [name for name in found if name not in KNOWN]
+    unknown = [name for name in found if name not in (*KNOWN, SIGHTING, SIGHTING_REASON)]
     values = {name: _value(name, value) for name, value in found.items() if name in KNOWN}
     if not values.get("test"):
         raise ValueError("a record names its test")
@@ -107,6 +122,9 @@ def _value(name: str, value: Any) -> Any:
     if name == "liveness":
         given = _expect_type(name, value, dict)
         return Liveness(**{key: _count(key, given[key]) for key in LIVENESS if key in given})
+    if name == "launch_sums":
+        given = _expect_type(name, value, dict)
+        return LaunchSums(**{key: _count(key, given.get(key)) for key in LAUNCH_SUMS})
     if name == "seed":
         if not -(1 << 63) <= _expect_type(name, value, int) < 1 << 63:
             raise ValueError(f"seed is {value}, and has no more than 64 bits")

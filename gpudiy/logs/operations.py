@@ -10,12 +10,19 @@ from fnmatch import fnmatchcase
 
 from gpudiy.errors import InputError, format_count
 from gpudiy.files import read_text
-from gpudiy.logs.chips import Chips
+from gpudiy.logs.chips import Chips, memory_of_text, name_chip
 from gpudiy.logs.columns import Columns
-from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.decision import Sighting, count_sightings, decide_sighting, keep_doubt
 from gpudiy.logs.evidence import Count, gather, set_apart
 from gpudiy.logs.matching import normal_text
-from gpudiy.logs.record import EVIDENCE, UNCHANGED, Liveness, OutcomeCount, Record, incantation_label
+from gpudiy.logs.memory_place import name_with_memory
+from gpudiy.logs.record import (
+    OutcomeCount,
+    Record,
+    add_launch_sums,
+    add_liveness,
+    incantation_label,
+)
 
 PER = 100_000
 CLAIMS: dict[str, tuple[str, ...]] = {"equal": (), "stronger-or-equal": ("stronger",), "weaker-or-equal": ("weaker",)}
@@ -23,7 +30,7 @@ COMMON = ("hash", "text", "condition", "device", "architecture", "simulated", "d
           "device_info", "assembler")  # fmt: skip
 NUMBERS = re.compile(r"(\d+)")
 Records = Sequence[Record]
-Key = tuple[str, str, str]  # test and chip, and where they are kept apart the incantation
+Key = tuple[str, str, str]  # test, chip with memory, and where they are kept apart the incantation
 
 
 def natural(text: str) -> tuple[object, ...]:
@@ -32,8 +39,8 @@ def natural(text: str) -> tuple[object, ...]:
 
 
 ORDERS: dict[str, Callable[[Record], tuple[object, ...]]] = {
-    "test": lambda record: (natural(record.test), natural(record.chip), incantation_label(record.options)),
-    "chip": lambda record: (natural(record.chip), natural(record.test), incantation_label(record.options)),
+    "test": lambda record: (natural(record.test), natural(name_chip(record)), incantation_label(record.options)),
+    "chip": lambda record: (natural(name_chip(record)), natural(record.test), incantation_label(record.options)),
     "sightings": lambda record: (-count_sightings(record), natural(record.test)),
     "rate": lambda record: (-rate_of(record), natural(record.test)),
     "started": lambda record: (record.started, natural(record.test)),
@@ -81,14 +88,16 @@ def normalize_record(record: Record, iterations: int = PER) -> Record:
         scaled = _shares(record.histogram, iterations)
     histogram = tuple(replace(entry, count=scaled[entry.outcome]) for entry in record.histogram)
     said = (*record.options, ("normalized from", f"{record.positive}/{record.iterations}"))
-    return replace(
+    scaled_record = replace(
         record,
         iterations=iterations,
         positive=positive,
         negative=iterations - positive,
         histogram=histogram if sum(entry.count for entry in histogram) == iterations else (),
+        launch_sums=None,
         options=said,
     )
+    return keep_doubt(record, scaled_record)
 
 
 def merge_records(records: Records) -> tuple[list[Record], list[Record]]:
@@ -112,7 +121,7 @@ def group_records(records: Iterable[Record], by_incantation: bool = False) -> di
     """The records that are evidence, by test and chip, in the order of the log."""
     groups: dict[Key, list[Record]] = defaultdict(list)
     for record in records:
-        if record.ending in EVIDENCE and record.optcheck in ("", UNCHANGED) and record.iterations:
+        if decide_sighting(record).sighting.is_evidence:
             groups[key_of(record, by_incantation)].append(record)
     return groups
 
@@ -121,7 +130,7 @@ def key_of(record: Record, by_incantation: bool = False) -> Key:
     """The key of a record; tests with the same name and different hashes are different tests."""
     return (
         f"{record.test}\n{record.hash}",
-        record.chip or record.device,
+        name_chip(record),
         incantation_label(record.options) if by_incantation else "",
     )
 
@@ -142,8 +151,13 @@ class Filter:
         return [place for place in range(len(columns)) if self._keeps(columns, place, apart)]
 
     def _keeps(self, columns: Columns, place: int, apart: dict[int, str]) -> bool:
-        for name, patterns in (("test", self.tests), ("chip", self.chips), ("incantation", self.incantations)):
-            if patterns and not any(fnmatchcase(columns[name][place], pattern) for pattern in patterns):
+        chip, memory = columns["chip"][place], memory_of_text(columns["options"][place])
+        for names, patterns in (
+            ((columns["test"][place],), self.tests),
+            ((chip, name_with_memory(chip, memory)), self.chips),
+            ((columns["incantation"][place],), self.incantations),
+        ):
+            if patterns and not any(fnmatchcase(name, pattern) for name in names for pattern in patterns):
                 return False
         if self.evidence is not None and (place not in apart) != self.evidence:
             return False
@@ -211,6 +225,7 @@ class ComparedTest:
 
     test: str
     counts: tuple[Count | None, Count | None]
+    doubted: tuple[bool, bool] = (False, False)  # whether a log has only records that are no evidence
 
     @property
     def in_both(self) -> bool:
@@ -218,9 +233,12 @@ class ComparedTest:
 
     @property
     def relations(self) -> tuple[str, ...]:
-        """What the first log is here; a test that the second does not have counts as the opposite answer there."""
+        """What the first log is here; a test that the second does not have counts as the opposite answer there.
+
+        A test of which the second has no evidence counts as nothing.
+        """
         one, other = self.counts
-        if one is None:
+        if one is None or self.doubted[1]:
             return ()
         if other is None:
             return ("weaker",) if one.sightings else ("stronger",)
@@ -235,12 +253,18 @@ class ComparedTest:
     def as_json(self) -> dict[str, object]:
         """The test and its counts, as plain values."""
         counts = [c and {"sightings": c.sightings, "iterations": c.iterations} for c in self.counts]
-        return {"test": self.test, "first": counts[0], "second": counts[1], "relations": list(self.relations)}
+        doubted = [name for name, doubt in zip(("first", "second"), self.doubted, strict=True) if doubt]
+        return {
+            "test": self.test, "first": counts[0], "second": counts[1], "relations": list(self.relations),
+            "no_evidence": doubted,
+        }  # fmt: skip
 
     def cell(self, log: int) -> str:
         """The counts of the first log (0) or the second (1), as text."""
         count = self.counts[log]
-        return "--" if count is None else f"{count.sightings:,}/{count.iterations:,}"
+        if count is None:
+            return str(Sighting.NO_EVIDENCE) if self.doubted[log] else "--"
+        return f"{count.sightings:,}/{count.iterations:,}"
 
 
 def compare_tests(first: Columns, second: Columns) -> list[ComparedTest]:
@@ -254,8 +278,16 @@ def compare_tests(first: Columns, second: Columns) -> list[ComparedTest]:
     logs = Chips([0] * len(first) + [1] * len(second), ["first", "second"])
     evidence = gather(both, logs)
     ones, others = evidence.counts
-    tests = sorted({*ones, *others}, key=lambda test: natural(evidence.matching.names[test]))
-    return [ComparedTest(evidence.matching.names[test], (ones.get(test), others.get(test))) for test in tests]
+    names = evidence.matching.names
+    first_tests, second_tests = set(evidence.matching.tests[: len(first)]), set(evidence.matching.tests[len(first) :])
+    return [
+        ComparedTest(
+            names[test],
+            (ones.get(test), others.get(test)),
+            (test in first_tests and test not in ones, test in second_tests and test not in others),
+        )
+        for test in sorted({*ones, *others}, key=lambda test: natural(names[test]))
+    ]
 
 
 def _sum(group: list[Record]) -> Record:
@@ -270,7 +302,6 @@ def _sum(group: list[Record]) -> Record:
     spellings = {normal_text(record.text) for record in group if record.text}  # one meaning, but other names
     whole = all(record.histogram for record in group) and len(spellings) < 2
     histogram = tuple(OutcomeCount(outcome, count, weak[outcome]) for outcome, count in counts.items())
-    alive = [record.liveness for record in group if record.liveness is not None]
     return replace(
         _common_record(group, ("sum of", format_count(len(group), "record"))),
         iterations=sum(record.iterations for record in group),
@@ -278,7 +309,8 @@ def _sum(group: list[Record]) -> Record:
         negative=sum(record.negative for record in group),
         seconds=sum(record.seconds for record in group),
         histogram=histogram if whole else (),
-        liveness=sum(alive, Liveness()) if alive else None,
+        liveness=add_liveness(record.liveness for record in group),
+        launch_sums=add_launch_sums(record.launch_sums for record in group),
     )
 
 

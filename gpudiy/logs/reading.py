@@ -17,6 +17,7 @@ from gpudiy.logs.parquet import read_parquet
 from gpudiy.logs.sources import STANDARD_INPUT, find_logs, is_parquet, load_text
 from gpudiy.logs.text_reader import looks_like_text_log, read_text
 
+KIT_HEAD = '{"kit":'  # how the log of a kit begins
 Paths = str | Path | Iterable[str | Path]
 Result = TypeVar("Result")
 
@@ -76,6 +77,9 @@ def read_file(path: str, without: tuple[str, ...] = ()) -> tuple[Columns, list[L
 
 
 def _read(text: str, path: str) -> tuple[Columns, list[LogProblem]]:
+    if text.startswith(KIT_HEAD):
+        hint = f"`gpudiy run --import {path} -o LOG` makes a log of it"
+        raise LogError("this is what a kit wrote on the machine with the GPU", path=path, hint=hint)
     if text.lstrip()[0] == "{":
         if not looks_like_records(text):
             raise LogError("this is not a log: its lines are not records", path=path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from typing import Any, TypeVar
 
 # The four incantations of ASPLOS'15 among the options of a record, whatever the log calls them.
 STRESS, BANK, SYNC, RANDOM = "stress", "bank", "sync", "random"
@@ -40,20 +41,79 @@ class Ending(StrEnum):
 
 EVIDENCE = (Ending.FINISHED, Ending.STOPPED)
 UNCHANGED = "unchanged"  # optcheck: the binary is the test
+LARGEST_SUM = 10**18 - 1  # of squares over launches: what all formats of logs can hold
 
 
 @dataclass(frozen=True, slots=True)
 class Liveness:
-    """Signs that the harness was alive: threads met and overlapped, the stress really ran."""
+    """Signs that the harness was alive: threads met and overlapped, the stress really ran.
+
+    None is "not known": that of a log that does not say it, or of a device that does not count it.
+    """
 
     meetings: int = 0  # meetings of all threads of an instance that came about
     timeouts: int = 0  # meetings that a thread gave up
-    overlaps: int = 0  # runs of `meet_every` instances in which all threads were seen running at the same time
+    overlaps: int = 0  # iterations whose threads ran at the same time, by clocks from first to last access if `timed`
     stress_accesses: int = 0  # accesses made by stressing threads
     discarded: int = 0  # instances that were thrown away because a loop of theirs did not end; they count nowhere
+    timed: int | None = None  # iterations for which clocks were read
+    inversions: int | None = None  # of these, iterations whose threads began in another order than their numbers
+    skew: int | None = None  # sum of the distances between the first accesses of threads, in ticks of that clock
+    warmed: int | None = None  # reads that brought lines of the test into a cache before the test
+    near: int | None = None  # iterations whose locations shared a line of 128 bytes with other instances or rounds
+    launches: int | None = None  # of kernels; those that warmed the device up do not count
 
     def __add__(self, other: Liveness) -> Liveness:
-        return Liveness(*(getattr(self, entry.name) + getattr(other, entry.name) for entry in fields(Liveness)))
+        """The sums; a sum with what is not known is not known."""
+        pairs = {entry.name: (getattr(self, entry.name), getattr(other, entry.name)) for entry in fields(Liveness)}
+        sums: dict[str, Any] = {name: None if None in pair else sum(pair) for name, pair in pairs.items()}
+        return Liveness(**sums)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchSums:
+    """Sums over the launches of a run, from which follows how much rates differ between launches.
+
+    With `iterations` and `sightings` of each launch; the sums of two records are the sums of both their launches.
+    """
+
+    iterations_squared: int  # the sum of iterations * iterations
+    sightings_squared: int  # the sum of sightings * sightings
+    products: int  # the sum of iterations * sightings
+    sighted: int  # launches with at least one sighting
+
+    def __add__(self, other: LaunchSums) -> LaunchSums:
+        return LaunchSums(*(getattr(self, entry.name) + getattr(other, entry.name) for entry in fields(LaunchSums)))
+
+
+Sums = TypeVar("Sums", Liveness, LaunchSums)
+
+
+def add_liveness(parts: Iterable[Liveness | None]) -> Liveness | None:
+    """The sum of what some records or chunks counted; None if one of them has no counters."""
+    return _add_all(parts)
+
+
+def add_launch_sums(parts: Iterable[LaunchSums | None]) -> LaunchSums | None:
+    """The sums over the launches of all; None where those of one are not known, or a sum is too large to be kept."""
+    total = _add_all(parts)
+    return None if total is None or max(total.iterations_squared, total.products) > LARGEST_SUM else total
+
+
+def sum_launch(iterations: int, sightings: int) -> LaunchSums:
+    """The sums over one launch."""
+    return LaunchSums(iterations**2, sightings**2, iterations * sightings, int(sightings > 0))
+
+
+def _add_all(parts: Iterable[Sums | None]) -> Sums | None:
+    parts = list(parts)
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    total = known[0]
+    for part in known[1:]:
+        total = total + part
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +153,8 @@ class Record:
     optcheck_text: str = ""
     assembler: str = ""  # what the log prints as the assembler that was made from the test
     liveness: Liveness | None = None
+    launch_sums: LaunchSums | None = None
+    no_evidence: str = ""  # why the run is no evidence, though it ended well and its binary is the test
     ending: Ending = Ending.FINISHED
     reason: str = ""  # in words, where the ending needs them
     seconds: float = 0.0

@@ -1,14 +1,19 @@
-"""Statistics of counts: rates with exact intervals, the bound that a zero gives, iterations to see something again."""
+"""Statistics of counts: rates with exact intervals, the bound that a zero gives, iterations to see something again.
+
+And how they are printed: a rate and both ends of its intervals in one unit.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, exp, expm1, inf, isclose, lgamma, log, log1p, pi, sqrt
+from statistics import NormalDist
 
 CONFIDENCE = 0.95
 CLOSE = 1e-13  # relative: where the search for a bound ends
 MOST_STEPS = 200  # of that search; halving alone needs about 60, and more only for rates below 1e-15
 TINY = 1e-300  # in place of 0 in a continued fraction
+PER_CENT_FROM = 0.001  # rates below are printed as fractions
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,12 @@ def rate(sightings: int, iterations: int, confidence: float = CONFIDENCE) -> Rat
     """The rate of sightings and its two-sided interval, which is exact: it never covers less than it says."""
     _check(sightings, iterations, confidence)
     tail = (1 - confidence) / 2
-    low = 0.0 if sightings == 0 else _beta_quantile(tail, sightings, iterations - sightings + 1)
-    high = 1.0 if sightings == iterations else 1 - _beta_quantile(tail, iterations - sightings, sightings + 1)
+    low = 0.0 if sightings == 0 else beta_quantile(tail, sightings, iterations - sightings + 1)
+    high = 1.0 if sightings == iterations else 1 - beta_quantile(tail, iterations - sightings, sightings + 1)
     if sightings == 0:
         high = -expm1(log(tail) / iterations)  # the same number, exact also where 1 - … would lose its digits
     elif sightings < iterations / 2:
-        high = _beta_quantile(1 - tail, sightings + 1, iterations - sightings)
+        high = beta_quantile(1 - tail, sightings + 1, iterations - sightings)
     return Rate(sightings, iterations, confidence, low, high)
 
 
@@ -61,6 +66,22 @@ def iterations_needed(probability_each: float, probability: float = CONFIDENCE) 
     return ceil(-log1p(-probability) / probability_each)
 
 
+def format_rate(rate: float, beside: float | None = None) -> str:
+    """A rate as text: in per cent if that needs few digits, or in the unit of the rate that it stands beside."""
+    in_per_cent = (rate if beside is None else beside) >= PER_CENT_FROM
+    return f"{100 * rate:.3g} %" if in_per_cent else f"{rate:.2g}"
+
+
+def format_interval(low: float, high: float, value: float) -> str:
+    """Both ends of the interval of a rate, in the unit of the rate."""
+    return f"{format_rate(low, value)} to {format_rate(high, value)}"
+
+
+def normal_quantile(probability: float) -> float:
+    """Where the normal distribution reaches a probability."""
+    return NormalDist().inv_cdf(probability)
+
+
 def _check(sightings: int, iterations: int, confidence: float) -> None:
     if iterations < 1:
         raise ValueError("no iteration, no rate")
@@ -70,7 +91,7 @@ def _check(sightings: int, iterations: int, confidence: float) -> None:
         raise ValueError(f"a confidence is between 0 and 1, not {confidence!r}")
 
 
-def _beta_quantile(probability: float, a: float, b: float) -> float:
+def beta_quantile(probability: float, a: float, b: float) -> float:
     """Where the cumulative beta distribution reaches a probability: Newton's steps, kept between safe bounds."""
     low, high = 0.0, 1.0
     at = a / (a + b)

@@ -9,9 +9,10 @@ from typing import Any
 
 from gpudiy.logs.columns import Columns, pairs_text
 from gpudiy.logs.log import LogProblem
-from gpudiy.logs.record import Ending
+from gpudiy.logs.record import UNCHANGED, Ending
 from gpudiy.logs.text_body import START, Damage, read_exact, read_lines
 from gpudiy.logs.text_surroundings import (
+    Preamble,
     Trailer,
     failure_in,
     read_preamble,
@@ -145,6 +146,7 @@ class _Reader:
             if not name.startswith((f"{row['test']}-", f"{row['test']}_")):
                 message = f"the test printed before this result is {name}: it is left out"
                 self.problems.append(LogProblem(self.path, line, message, test=row["test"]))
+                row |= _doubt_of(preamble)
                 return
             row["test"] = name  # a name that was made unique afterwards
         row |= preamble.row
@@ -218,6 +220,13 @@ class _Reader:
         self.line += self.text.count("\n", self.counted, offset)
         self.counted = offset
         return self.line
+
+
+def _doubt_of(preamble: Preamble) -> dict[str, Any]:
+    """What optcheck found fault with counts against the result that follows, even if the test has another name."""
+    if preamble.row.get("optcheck", UNCHANGED) == UNCHANGED:
+        return {}
+    return {name: value for name, value in preamble.row.items() if name in ("optcheck", "optcheck_text")}
 
 
 def _add_parameters(row: dict[str, Any], trailer: Trailer) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from gpudiy.logs.columns import LIVENESS, NAMES, pairs_text
+from gpudiy.logs.columns import LAUNCH_SUMS, LIVENESS, NAMES, pairs_text
 from gpudiy.logs.record import Ending, incantation_label
 from gpudiy.logs.text_writer import COMMAND, MACHINE, OWN, architecture_of
 
@@ -189,7 +189,7 @@ def _own_field(name: str, value: str, trailer: Trailer) -> bool:
     if name not in NAMES:
         return False
     try:
-        if name in (*LIVENESS, "seed", "iterations", "positive", "negative"):
+        if name in (*LIVENESS, *LAUNCH_SUMS, "seed", "iterations", "positive", "negative"):
             number = int(value) if len(value) <= MOST_DIGITS else -1
             if not 0 <= number < 1 << 63:
                 return False

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from gpudiy.logs.columns import LIVENESS
+from gpudiy.logs.columns import LAUNCH_SUMS, LIVENESS
 from gpudiy.logs.histogram import print_histogram
 from gpudiy.logs.record import EVIDENCE, Ending, Record
 
 KINDS = (("~exists", "Forbidden"), ("forall", "Required"), ("exists", "Allowed"))
 INFO_WIDTH = 32
 OWN = "gpudiy."  # before the name of a field of the record, in a comment among the parameters
-OWN_FIELDS = ("device", "architecture", "driver", "toolkit", "seed", "reason", "started", "source")
+OWN_FIELDS = ("device", "architecture", "driver", "toolkit", "seed", "reason", "started", "source", "no_evidence")
 MACHINE, COMMAND, LITMUS_FILE = "Machine", "Command line", "litmus file"
 DEFINED = re.compile(r"[A-Z][A-Z0-9_]*")  # options that are macros of the harness
 OPTCHECK_START = re.compile(r"(?:Binary|File) '.*' successfully")
@@ -148,6 +148,8 @@ def _own_fields(record: Record) -> list[str]:
         said["negative"] = record.negative
     if record.liveness is not None:
         said |= {name: getattr(record.liveness, name) for name in LIVENESS}
+    if record.launch_sums is not None:
+        said |= {name: getattr(record.launch_sums, name) for name in LAUNCH_SUMS}
     return [f"/* {OWN}{name}: {_line(str(value))} */" for name, value in said.items() if value not in ("", None)]
 
 

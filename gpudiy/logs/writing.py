@@ -9,7 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from gpudiy.files import whole_file, write_whole
-from gpudiy.logs.columns import Columns
+from gpudiy.logs.columns import EMPTY, LAUNCH_SUMS, LIVENESS, Columns
+from gpudiy.logs.decision import keep_doubt
 from gpudiy.logs.frame import LogSource, open_log
 from gpudiy.logs.json_lines import print_json_line
 from gpudiy.logs.log import LogError
@@ -17,6 +18,7 @@ from gpudiy.logs.text_writer import print_text
 
 CSV_COLUMNS = ("test", "hash", "chip", "device", "architecture", "iterations", "positive", "negative", "ending",
                "optcheck", "condition", "options", "source")  # fmt: skip
+CSV_WHERE_KNOWN = ("simulated", *LIVENESS, *LAUNCH_SUMS, "reason", "no_evidence")  # columns that most logs do not need
 
 
 class LogFormat(StrEnum):
@@ -76,9 +78,14 @@ def log_text(columns: Columns, format: LogFormat) -> str:
 
 
 def _csv_text(columns: Columns) -> str:
-    """Counts without histograms; other fields are left out."""
+    """Counts without histograms; other fields are left out, and columns in which no record says anything.
+
+    A record that is no evidence says why, since what shows it may be left out.
+    """
+    columns = Columns.of(keep_doubt(record, record) for record in columns.records())
+    names = (*CSV_COLUMNS, *(name for name in CSV_WHERE_KNOWN if any(value != EMPTY[name] for value in columns[name])))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
-    writer.writerows(zip(*(columns[name] for name in CSV_COLUMNS), strict=True))
+    writer.writerow(names)
+    writer.writerows(zip(*(columns[name] for name in names), strict=True))
     return text.getvalue()

@@ -174,7 +174,11 @@ def letter_of(number: int) -> str:
 
 def thread_header(tree: ScopeTree, thread: int) -> str:
     """The thread and its groups; kernels, devices and warps are named only if there are several to distinguish."""
-    placement, others = tree.placements[thread], tree.placements
+    if tree.is_on_host(thread):
+        return f"P{thread}  (host)"
+    on_gpus = [other for other in range(len(tree.placements)) if not tree.is_on_host(other)]
+    tree = tree.reorder_threads(on_gpus)  # numbers without those of the host
+    placement, others = tree.placements[on_gpus.index(thread)], tree.placements
     groups = [f"cta {placement.cta}"]
     if len({other.warp for other in others}) < len(others):
         groups.insert(0, f"warp {placement.warp}")

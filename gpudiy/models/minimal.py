@@ -81,7 +81,7 @@ def minimal_repairs(
     undecided: Verdict | None = None
     for sites in _site_sets(test, model):
         scopes = _usable_scopes(test, sites)
-        strongest: list[Strength] = [(site.kinds[-1], scopes[-1]) for site in sites]
+        strongest: list[Strength] = [(site.kinds[-1], own[-1]) for site, own in zip(sites, scopes, strict=True)]
         verdict = decide_in_time(_strengthen(test, sites, strongest))
         undecided = verdict if verdict.undecided else undecided
         if not verdict.forbidden:
@@ -126,17 +126,19 @@ def _is_access(instruction: Instruction) -> bool:
     return isinstance(instruction, MemoryInstruction)
 
 
-def _usable_scopes(test: Test, sites: list[Site]) -> list[Scope]:
+def _usable_scopes(test: Test, sites: list[Site]) -> list[list[Scope]]:
+    """The scopes that each site can have, the smallest first."""
     used = [scope for scope in ACCESS_SCOPES if scope is not Scope.CLUSTER or test.scope_tree.has_clusters]
     membar = any(site.kinds == ("membar",) for site in sites)
-    return [scope for scope in used if not (membar and scope is Scope.CLUSTER)]
+    usable = [scope for scope in used if not (membar and scope is Scope.CLUSTER)]
+    return [[Scope.SYS] if test.scope_tree.is_on_host(site.thread) else usable for site in sites]
 
 
 def _weaken(
     test: Test,
     sites: list[Site],
     chosen: list[Strength],
-    scopes: list[Scope],
+    scopes: list[list[Scope]],
     forbidden: Callable[[Test], bool],
     source: random.Random,
 ) -> list[Strength]:
@@ -147,7 +149,7 @@ def _weaken(
     while changed:
         changed = False
         for place in order:
-            for weaker in _weaker_strengths(sites[place], chosen[place], scopes):
+            for weaker in _weaker_strengths(sites[place], chosen[place], scopes[place]):
                 trial = [*chosen]
                 trial[place] = weaker
                 if forbidden(_strengthen(test, sites, trial)):

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from litmus_strategies import scope_trees
 
+from gpudiy.litmus import read_test
 from gpudiy.litmus.access import ACCESS_SCOPES, Scope
 from gpudiy.litmus.errors import InvalidTest
 from gpudiy.litmus.grammar import SyntaxProblem
@@ -85,11 +86,15 @@ def test_trees_built_by_hand_are_checked() -> None:
         ScopeTree((Placement(0, 0, 0, 0, 0), Placement(0, 1, 1, 0, 0)))
 
 
-@given(st.integers(1, 6).flatmap(scope_trees))
+@given(st.integers(1, 6).flatmap(lambda threads: scope_trees(threads, hosts=True)))
 def test_round_trip_and_order(tree: ScopeTree) -> None:
     count = len(tree.placements)
     assert read_scope_tree(scope_tree_text(tree), count) == tree
     backwards = tree.reorder_threads(range(count - 1, -1, -1))
+    assert backwards.reorder_threads(range(count - 1, -1, -1)) == tree
+    assert [backwards.is_on_host(count - 1 - thread) for thread in range(count)] == [
+        tree.is_on_host(thread) for thread in range(count)
+    ]
     for one in range(count):
         for other in range(count):
             common = tree.smallest_common_scope(one, other)
@@ -99,3 +104,18 @@ def test_round_trip_and_order(tree: ScopeTree) -> None:
                     (common, tree.smallest_common_scope(other, third), tree.smallest_common_scope(one, third))
                 )
                 assert pairs[1] == pairs[2]
+
+
+@pytest.mark.parametrize(
+    ("tree", "earlier", "shared"),
+    [
+        ("(device (kernel (cta (warp P0 P1)) (cta (warp P2))))", (None, 0, None), 1),
+        ("(device (kernel (cta (warp P0 P2) (warp P1))))", (None, None, 0), 1),
+        ("(device (kernel (cta (warp P0 P1 P2))))", (None, 0, 1), 1),
+        ("(device (kernel (cta (warp P0) (warp P1) (warp P2))))", (None, 0, 1), 0),
+    ],
+)
+def test_the_thread_before_in_a_warp(tree: str, earlier: tuple[int | None, ...], shared: int) -> None:
+    body = "GPU_PTX T\n{}\n P0 | P1 | P2 ;\n st.s32 [x],1 | st.s32 [x],2 | st.s32 [x],3 ;\n"
+    test = read_test(f"{body}{tree}\nx: global\nexists (x=1)")
+    assert test.scope_tree.earlier_threads() == earlier and test.scope_tree.shared_warps == shared

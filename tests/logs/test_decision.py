@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpudiy.logs.decision import Sighting, decide_record
+from gpudiy.logs.decision import NoEvidence, Sighting, decide_record
 from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
 
 ALIVE = Liveness(meetings=900, timeouts=3, overlaps=800, stress_accesses=10_000)
@@ -56,8 +56,8 @@ def test_forall_is_observed_when_it_breaks() -> None:
 @pytest.mark.parametrize("record", [SEEN, NONE_SEEN])
 def test_what_failed_is_never_evidence(ending: Ending, record: Record) -> None:
     decision = decide_record(replace(record, ending=ending, reason="because"))
-    wanted = Sighting.NOT_RUNNABLE if ending is Ending.NOT_RUNNABLE else Sighting.FAILED
-    assert decision.sighting is wanted
+    wanted = NoEvidence.NOT_RUNNABLE if ending is Ending.NOT_RUNNABLE else NoEvidence.FAILED
+    assert decision.sighting is Sighting.NO_EVIDENCE and decision.kind is wanted
     assert "because" in decision.reason
 
 
@@ -80,16 +80,16 @@ def test_what_was_stopped_counts() -> None:
 )
 def test_the_gate_of_the_counts(record: Record, fault: dict[str, object], reason: str) -> None:
     decision = decide_record(replace(record, **fault))  # type: ignore[arg-type]
-    assert decision.sighting is Sighting.DEAD
+    assert decision.kind is NoEvidence.HARNESS
     assert reason in decision.reason
 
 
 @pytest.mark.parametrize("record", [SEEN, NONE_SEEN])
 def test_the_gate_of_optcheck(record: Record) -> None:
     decision = decide_record(replace(record, optcheck="optimised"))
-    assert decision.sighting is Sighting.FAILED
+    assert decision.kind is NoEvidence.FAILED
     assert "optimised" in decision.reason
-    assert decide_record(replace(record, optcheck="")).sighting is not Sighting.FAILED
+    assert decide_record(replace(record, optcheck="")).kind is not NoEvidence.FAILED
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_gate_of_optcheck(record: Record) -> None:
 )
 def test_the_gate_of_liveness(liveness: Liveness, reason: str) -> None:
     decision = decide_record(replace(NONE_SEEN, liveness=liveness))
-    assert decision.sighting is Sighting.DEAD
+    assert decision.kind is NoEvidence.HARNESS
     assert reason in decision.reason
     assert decide_record(replace(SEEN, liveness=liveness)).sighting is Sighting.OBSERVED  # a sighting is a fact
 
@@ -125,5 +125,128 @@ def test_liveness_that_suffices() -> None:
 def test_one_thread_has_nobody_to_meet() -> None:
     record = replace(NONE_SEEN, text=ALONE, liveness=Liveness(stress_accesses=1))
     assert decide_record(record).sighting is Sighting.NOT_OBSERVED
-    assert decide_record(replace(record, text="")).sighting is Sighting.DEAD
-    assert decide_record(replace(record, text="nonsense")).sighting is Sighting.DEAD
+    assert decide_record(replace(record, text="")).kind is NoEvidence.HARNESS
+    assert decide_record(replace(record, text="nonsense")).kind is NoEvidence.HARNESS
+
+
+SB = """GPU_PTX SB
+{{0:.reg .s32 r2; 1:.reg .s32 r2;}}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | st.cg.s32 [y],1 ;
+ ld{kind}.s32 r2,[y] | ld{kind}.s32 r2,[x] ;
+(device (kernel {tree}))
+x: global, y: global
+exists (0:r2=0 /\\ 1:r2=0)
+"""
+TWO_CTAS, ONE_WARP = "(cta (warp P0)) (cta (warp P1))", "(cta (warp P0 P1))"
+
+
+def sb_record(kind: str = ".cg", tree: str = TWO_CTAS, **changed: object) -> Record:
+    return replace(NONE_SEEN, text=SB.format(kind=kind, tree=tree), **changed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("kind", "near", "warmed", "evidence"),
+    [
+        (".cg", 0, 0, True),  # never in L1
+        (".ca", 0, 0, False),
+        ("", 0, 0, False),  # weak
+        (".relaxed.cta", 0, 0, False),  # under-scoped: the other thread is in another CTA
+        (".relaxed.gpu", 0, 0, True),
+        (".volatile", 0, 0, True),
+        (".ca", 1, 0, True),
+        (".ca", 0, 1, True),
+        (".ca", None, None, True),  # an old log does not say it
+        (".ca", None, 0, True),
+    ],
+)
+def test_reads_of_a_cache_need_lines_that_were_in_it(
+    kind: str, near: int | None, warmed: int | None, evidence: bool
+) -> None:
+    decision = decide_record(sb_record(kind, liveness=replace(ALIVE, near=near, warmed=warmed)))
+    assert decision.sighting is (Sighting.NOT_OBSERVED if evidence else Sighting.NO_EVIDENCE)
+    assert evidence or f"ld{kind}" in decision.reason
+    seen = sb_record(kind, liveness=replace(ALIVE, near=near, warmed=warmed), histogram=(), positive=1, negative=999)
+    assert decide_record(seen).sighting is Sighting.OBSERVED
+
+
+@pytest.mark.parametrize(
+    ("tree", "overlaps", "inversions", "reason"),
+    [
+        (TWO_CTAS, 0, 40, "in none of 100 iterations"),
+        (TWO_CTAS, 5, 0, ""),
+        (ONE_WARP, 0, 40, "in none of 100 iterations"),
+        (ONE_WARP, 5, 0, "began in the same order in all 100"),
+        (ONE_WARP, 5, 100, "began in the same order in all 100"),
+        (ONE_WARP, 5, 40, ""),
+        (ONE_WARP, 5, None, ""),
+    ],
+)
+def test_bodies_must_overlap_and_a_warp_must_run_both_orders(
+    tree: str, overlaps: int, inversions: int | None, reason: str
+) -> None:
+    alive = replace(ALIVE, timed=100, overlaps=overlaps, inversions=inversions)
+    decision = decide_record(sb_record(tree=tree, liveness=alive))
+    assert reason in decision.reason and bool(decision.reason) is bool(reason)
+    untimed = replace(alive, timed=0, overlaps=5)
+    assert decide_record(sb_record(tree=tree, liveness=untimed)).sighting is Sighting.NOT_OBSERVED
+
+
+@pytest.mark.parametrize(
+    ("liveness", "reason"),
+    [
+        (replace(ALIVE, discarded=1), "1 iterations were cut in a loop"),
+        (replace(ALIVE, timed=20_000, overlaps=1), "in 1 of 20,000 iterations with a clock did all threads run"),
+        (replace(ALIVE, timed=20_000, overlaps=199), "in 199 of 20,000 iterations"),
+        (replace(ALIVE, timed=20_000, overlaps=200), ""),
+        (replace(ALIVE, meetings=0, timeouts=1000, timed=100, overlaps=50), ""),  # the clock knows better
+    ],
+)
+def test_one_sign_of_many_is_not_enough(liveness: Liveness, reason: str) -> None:
+    decision = decide_record(sb_record(liveness=liveness))
+    assert reason in decision.reason and bool(decision.reason) is bool(reason)
+
+
+THREE = """GPU_PTX three
+{{0:.reg .s32 r0; 1:.reg .s32 r0; 2:.reg .s32 r0; 3:.reg .s32 r0;}}
+ P0 | P1 | P2 | P3 ;
+ st.cg.s32 [x],1 | ld.cg.s32 r0,[x] | ld.cg.s32 r0,[x] | ld.cg.s32 r0,[x] ;
+(device (kernel {tree}))
+x: global
+exists (1:r0=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tree", "inversions", "reason"),
+    [
+        ("(cta (warp P0 P1)) (cta (warp P2)) (cta (warp P3))", 0, "began in the same order in all 20,000"),
+        ("(cta (warp P0 P1)) (cta (warp P2)) (cta (warp P3))", 10, "in the same order in 19,990 of 20,000"),
+        ("(cta (warp P0 P1)) (cta (warp P2)) (cta (warp P3))", 9000, ""),
+        ("(cta (warp P0 P1)) (cta (warp P2 P3))", 9000, "does not tell their orders apart"),
+        ("(cta (warp P0)) (cta (warp P1)) (cta (warp P2)) (cta (warp P3))", 0, ""),
+    ],
+)
+def test_only_threads_of_the_same_warp_are_compared(tree: str, inversions: int, reason: str) -> None:
+    alive = replace(ALIVE, timed=20_000, overlaps=9000, inversions=inversions)
+    record = replace(NONE_SEEN, text=THREE.format(tree=tree), liveness=alive, condition="exists (1:r0=2)", histogram=())
+    decision = decide_record(record)
+    assert reason in decision.reason and bool(decision.reason) is bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "order"),
+    [
+        (("0:r2=0; 1:r2=1;",), "P0, P1"),
+        (("0:r2=1; 1:r2=0;",), "P1, P0"),
+        (("0:r2=0; 1:r2=1;", "0:r2=1; 1:r2=0;"), ""),  # both orders
+        (("0:r2=1; 1:r2=1;",), ""),  # no order gives this: threads ran at the same time
+    ],
+)
+def test_outcomes_of_one_order_of_threads_are_no_evidence(outcomes: tuple[str, ...], order: str) -> None:
+    histogram = tuple(OutcomeCount(outcome, 1000 // len(outcomes)) for outcome in outcomes)
+    decision = decide_record(sb_record(histogram=histogram))
+    assert decision.sighting is (Sighting.NO_EVIDENCE if order else Sighting.NOT_OBSERVED)
+    assert decision.reason.endswith(f"in the order {order}") if order else not decision.reason
+    published = sb_record(histogram=histogram, liveness=None)
+    assert decide_record(published).sighting is Sighting.NOT_OBSERVED  # published logs keep their meaning

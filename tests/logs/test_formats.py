@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from dataclasses import replace
 from pathlib import Path
 
 import pandas
@@ -14,7 +15,7 @@ from log_records import records
 import gpudiy.logs
 from gpudiy.logs import Columns, LogError, frame_of_records, load_log, records_of, write_log
 from gpudiy.logs.columns import NAMES
-from gpudiy.logs.record import Record
+from gpudiy.logs.record import Ending, LaunchSums, Liveness, Record, add_launch_sums, sum_launch
 
 SOME = [Record("SB", chip="GTX Titan", positive=3, negative=97, iterations=100), Record("MP", negative=5, iterations=5)]
 
@@ -138,3 +139,45 @@ def test_several_gzip_members(tmp_path: Path) -> None:
         texts.append(gzip.compress((tmp_path / "part.jsonl").read_bytes()))
     log.write_bytes(b"".join(texts))
     assert list(load_log(log).columns.records()) == SOME
+
+
+COUNTED = Record(
+    "SB",
+    positive=3,
+    negative=97,
+    iterations=100,
+    liveness=Liveness(1, 2, 3, 4, 5, timed=6, inversions=7, skew=8, warmed=9, near=10, launches=4),
+    launch_sums=LaunchSums(2500, 5, 75, 2),
+    no_evidence="threads ran one after another",
+)
+
+
+@pytest.mark.parametrize("suffix", ["txt", "jsonl", "parquet", "csv"])
+def test_every_format_carries_all_counters(suffix: str, tmp_path: Path) -> None:
+    uncounted = Record("MP", negative=5, iterations=5)
+    partly = replace(COUNTED, test="LB", liveness=Liveness(meetings=7, near=0), launch_sums=None, no_evidence="")
+    failed = Record("R", ending=Ending.TIMEOUT, reason="no answer in 120 s")
+    given = [COUNTED, uncounted, partly, failed]
+    again = written_and_read(given, tmp_path / f"log.{suffix}")
+    for name in ("liveness", "launch_sums", "no_evidence", "ending", "reason", "iterations"):
+        assert [getattr(record, name) for record in again] == [getattr(record, name) for record in given]
+
+
+def test_what_an_old_log_does_not_say_is_not_zero(tmp_path: Path) -> None:
+    old = tmp_path / "old.jsonl"
+    liveness = '{"meetings": 5, "timeouts": 0, "overlaps": 5, "stress_accesses": 9, "discarded": 0}'
+    old.write_text(f'{{"test": "SB", "iterations": 5, "positive": 0, "negative": 5, "liveness": {liveness}}}\n')
+    (record,) = load_log(old).columns.records()
+    assert record.liveness is not None
+    assert record.liveness.near is None and record.liveness.launches is None and record.launch_sums is None
+    both = record.liveness + Liveness(near=3, launches=2)
+    assert both.near is None and both.launches is None and both.meetings == 5
+
+
+def test_sums_over_launches_are_additive() -> None:
+    launches = [(100, 3), (200, 0), (50, 50)]
+    total = add_launch_sums(sum_launch(*launch) for launch in launches)
+    assert total == LaunchSums(100**2 + 200**2 + 50**2, 9 + 2500, 300 + 2500, 2)
+    assert add_launch_sums([total, None]) is None
+    huge = LaunchSums(10**18 - 1, 1, 1, 1)
+    assert add_launch_sums([huge, huge]) is None  # no format could hold it: not known is better than wrong

@@ -65,8 +65,8 @@ def test_only_evidence_is_counted() -> None:
         run(chip="sound", optcheck="unchanged"),
     ]
     table = table_of(*broken)
-    assert cells(table) == [["failed", "failed", "dead", "n/a", "0"]]
-    assert any(note.startswith("dead:") for note in table.notes)
+    assert cells(table) == [["failed", "failed", "no evidence", "n/a", "0"]]
+    assert any(note.startswith("no evidence:") for note in table.notes)
     assert not any(cell.weak for row in table.rows for cell in row.cells)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import assume
 from hypothesis import strategies as st
@@ -21,6 +21,7 @@ S32, B32, B64 = ScalarType.S32, ScalarType.B32, ScalarType.B64
 HIGH = 0x80000000  # `and` with it gives 0 for all values here, but the result still depends on the register
 MEMBARS = (Scope.CTA, Scope.GPU, Scope.SYS)
 SCOPES = (Scope.CTA, Scope.GPU, Scope.SYS)
+LOAD_OPERATORS = (CacheOperator.CG, CacheOperator.CA, CacheOperator.CA, CacheOperator.CV, CacheOperator.LU, None)
 ATOMICS = (
     isa.AtomicOperation.ADD,
     isa.AtomicOperation.EXCH,
@@ -36,6 +37,7 @@ class Vocabulary:
 
     orders: bool = False  # relaxed, acquire, release, volatile accesses and fences of all kinds
     proxies: bool = False  # aliases, accesses through other proxies and proxy fences
+    caches: bool = False  # loads that L1 may answer, beside those of L2
     dependencies: bool = True
     branches: bool = True
     loops: bool = False  # that wait for a value, count, or change memory until it is as they like it
@@ -138,7 +140,10 @@ class _Thread:
         destination = isa.Register(f"r{len(self.loaded) % 3}")
         self.loaded.append(destination)
         orders = (Order.WEAK, Order.RELAXED, Order.ACQUIRE, Order.VOLATILE)
-        return [isa.Load(destination, isa.Variable(variable.name), self.access(orders, variable.proxy))]
+        access = self.access(orders, variable.proxy)
+        if self.vocabulary.caches and access.order is Order.WEAK:
+            access = replace(access, cache=self.draw(st.sampled_from(LOAD_OPERATORS)))
+        return [isa.Load(destination, isa.Variable(variable.name), access)]
 
     def store(
         self, source: isa.Register | None = None, variable: MappedVariable | None = None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from gpudiy.logs.decision import Sighting
+from gpudiy.logs.decision import NoEvidence, Sighting
 from gpudiy.logs.html_report.model_verdicts import NO_TEXT, VERDICT_WORDS, ModelVerdicts
 from gpudiy.logs.statistics import CONFIDENCE
 from gpudiy.logs.tables.heat import step_of
@@ -18,8 +18,9 @@ from gpudiy.logs.tables.tally import Observations
 from gpudiy.models.library import load_model
 from gpudiy.version import __version__
 
-STATES = {  # 0: no record
-    Sighting.OBSERVED: 1, Sighting.NOT_OBSERVED: 2, Sighting.DEAD: 3, Sighting.FAILED: 4, Sighting.NOT_RUNNABLE: 5,
+STATES: dict[Sighting | NoEvidence, int] = {  # 0: no record
+    Sighting.OBSERVED: 1, Sighting.NOT_OBSERVED: 2,
+    NoEvidence.HARNESS: 3, NoEvidence.FAILED: 4, NoEvidence.NOT_RUNNABLE: 5,
 }  # fmt: skip
 SHOWN_SOURCES = 20  # of a cell
 
@@ -100,6 +101,7 @@ def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], text
     sources: dict[int, list[int]] = {}
     outcomes: list[list[list[object]]] = []
     counts: dict[int, list[int]] = {}
+    launches: dict[int, int] = {}
     for row, test in enumerate(tests):
         order: dict[str, list[object]] = {}
         tallies = [found.tallies.get((test, chip)) for chip in chips]
@@ -109,13 +111,15 @@ def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], text
         outcomes.append(list(order.values()))
         for column, tally in enumerate(tallies):
             cell = row * len(chips) + column
-            states.append(str(0 if tally is None else STATES[tally.sighting]))
+            states.append(str(0 if tally is None else STATES[tally.kind or tally.sighting]))
             sightings.append(0 if tally is None else tally.sightings)
             iterations.append(0 if tally is None else tally.iterations)
             steps.append("0" if tally is None else f"{step_of(heat_of(tally.rate or 0.0)):x}")
             if tally is None:
                 continue
             sources[cell] = [texts.place(source) for source in tally.sources[:SHOWN_SOURCES]]
+            if tally.sighting.is_evidence and (beside := tally.describe_launches()):
+                launches[cell] = texts.place(beside)
             if tally.reasons:
                 notes[cell] = texts.place("; ".join(tally.reasons))
             if (test, chips[column]) in found.excerpts:
@@ -125,6 +129,7 @@ def _cells(found: Observations, tests: Sequence[str], chips: Sequence[str], text
     return {
         "states": "".join(states), "steps": "".join(steps), "sightings": sightings, "iterations": iterations,
         "notes": notes, "excerpts": excerpts, "sources": sources, "outcomes": outcomes, "counts": counts,
+        "launches": launches,
     }  # fmt: skip
 
 

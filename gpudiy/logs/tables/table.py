@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import log10
 
-from gpudiy.logs.decision import Sighting
+from gpudiy.logs.decision import NoEvidence, Sighting
 from gpudiy.logs.tables.tally import SightingTally
 
 LOWEST_HEAT, FAINTEST = 1e-6, 0.06  # the rate from which on a cell has colour, and how much that is
-WORDS = {Sighting.DEAD: "dead", Sighting.FAILED: "failed", Sighting.NOT_RUNNABLE: "n/a"}
+WORDS = {NoEvidence.HARNESS: "no evidence", NoEvidence.FAILED: "failed", NoEvidence.NOT_RUNNABLE: "n/a"}
 MEANINGS = {
-    Sighting.DEAD: "dead: the harness showed no sign of life, so its zero says nothing",
-    Sighting.FAILED: "failed: the run broke off, or optcheck found that what ran is not the test",
-    Sighting.NOT_RUNNABLE: "n/a: the device cannot run this test as it is meant",
+    NoEvidence.HARNESS: "no evidence: nothing shows that the run could have seen the outcome, so its zero says nothing",
+    NoEvidence.FAILED: "failed: the run broke off, or optcheck found that what ran is not the test",
+    NoEvidence.NOT_RUNNABLE: "n/a: the device cannot run this test as it is meant",
 }
 
 
@@ -27,6 +27,7 @@ class Cell:
     heat: float = 0.0
     title: str = ""
     sighting: Sighting | None = None
+    kind: NoEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,13 @@ def cell_of(tally: SightingTally | None, absolute: bool = False) -> Cell:
     if tally is None:
         return Cell()
     sighting = tally.sighting
-    if tally.rate is None or sighting not in (Sighting.OBSERVED, Sighting.NOT_OBSERVED):
-        return Cell(WORDS[sighting], title="; ".join(tally.reasons), sighting=sighting)
+    if tally.rate is None or tally.kind is not None:
+        kind = tally.kind or NoEvidence.HARNESS
+        return Cell(WORDS[kind], title="; ".join(tally.reasons), sighting=sighting, kind=kind)
     number = float(tally.sightings) if absolute else tally.rate * 100_000
     text = f"{tally.sightings}" if absolute else per_100k(tally.sightings, tally.iterations)
-    title = f"{tally.sightings:,} of {tally.iterations:,}"
+    beside = tally.describe_launches()
+    title = f"{tally.sightings:,} of {tally.iterations:,}" + (f"; {beside}" if beside else "")
     return Cell(text, number, tally.sightings > 0, heat_of(tally.rate), title, sighting)
 
 
@@ -104,9 +107,9 @@ def heat_of(rate: float) -> float:
 def notes_for(rows: tuple[TableRow, ...], absolute: bool) -> tuple[str, ...]:
     """How to read the cells, with a line for each unusual word in them."""
     unit = "Sightings of the weak outcome" + ("." if absolute else " in 100,000 iterations.")
-    used = {cell.sighting for row in rows for cell in row.cells}
+    used = {cell.kind for row in rows for cell in row.cells}
     blank = any(not cell.text for row in rows for cell in row.cells)
     return (
-        unit, *(meaning for sighting, meaning in MEANINGS.items() if sighting in used),
+        unit, *(meaning for kind, meaning in MEANINGS.items() if kind in used),
         *(("empty: no record",) if blank else ()),
     )  # fmt: skip

@@ -2,11 +2,13 @@
 
 Threads form groups: the threads of a CTA, the CTAs of a device, the devices. As in Dartagnan, a guarantee holds in
 each group for its members: a group makes progress if one of its members does. The definitions follow Sorensen et al.,
-"Specifying and testing GPU workgroup progress models" (OOPSLA 2021).
+"Specifying and testing GPU workgroup progress models" (OOPSLA 2021). They are about GPUs: threads on the host are in no
+group, and the operating system schedules each of them again and again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -35,10 +37,19 @@ class EndlessRun:
 Group = int | tuple["Group", ...]  # a thread, or the members of a group in the order of their numbers
 
 
+def limit_runs(guarantee: ProgressGuarantee, tree: ScopeTree) -> Callable[[EndlessRun], bool]:
+    """Whether a run of threads that are placed so keeps the promises of their schedulers."""
+    groups = groups_of(tree)
+    on_host = frozenset(filter(tree.is_on_host, range(len(tree.placements))))
+    return lambda run: not run.starved & on_host and permits(guarantee, groups, run)
+
+
 def groups_of(tree: ScopeTree) -> Group:
-    """The devices, their CTAs and their threads."""
+    """The devices, their CTAs and their threads; the host is no device."""
     devices: dict[int, dict[int, list[int]]] = {}
     for thread, placement in enumerate(tree.placements):
+        if tree.is_on_host(thread):
+            continue
         devices.setdefault(placement.device, {}).setdefault(placement.cta, []).append(thread)
     return tuple(tuple(tuple(ctas[cta]) for cta in sorted(ctas)) for _, ctas in sorted(devices.items()))
 

@@ -163,20 +163,28 @@ class ThreadMachine:
 
     def is_finished(self, state: MachineState) -> bool:
         """Whether all threads have finished."""
-        return all(self._at_end(state, number) for number in range(len(self.programs)))
+        return all(self.is_at_end(state, number) for number in range(len(self.programs)))
 
     def find_started(self, state: MachineState) -> frozenset[int]:
         """The threads that took a step."""
         return frozenset(number for number in range(len(self.programs)) if state.started >> number & 1)
 
+    def step(self, state: MachineState, number: int) -> MachineState | None:
+        """The state behind one step of a thread; None if it waits at a barrier, or has finished."""
+        point = state.threads[number]
+        if point.waiting is not None or self.is_at_end(state, number):
+            return None
+        return self._step(state, number, point)[1]
+
     def successors(self, state: MachineState) -> Iterator[tuple[int, tuple[Action, ...], MachineState]]:
         """One step of each thread that can take one: the thread, what it did, and the state behind it."""
         for number, point in enumerate(state.threads):
-            if point.waiting is None and not self._at_end(state, number):
+            if point.waiting is None and not self.is_at_end(state, number):
                 actions, after = self._step(state, number, point)
                 yield number, actions, after
 
-    def _at_end(self, state: MachineState, number: int) -> bool:
+    def is_at_end(self, state: MachineState, number: int) -> bool:
+        """Whether a thread has finished."""
         return state.threads[number].position == len(self.programs[number].code)
 
     def _step(self, state: MachineState, number: int, point: ThreadPoint) -> tuple[tuple[Action, ...], MachineState]:
@@ -233,7 +241,7 @@ class ThreadMachine:
             awaited = [
                 number
                 for number, program in enumerate(self.programs)
-                if program.is_awaited_at(key) and not self._at_end(state, number)
+                if program.is_awaited_at(key) and not self.is_at_end(state, number)
             ]
             complete = is_complete(arrived, awaited)
             if not complete or not starts_anew(key, arrived):

@@ -24,7 +24,7 @@ from gpudiy.models.problems import OutOfTime, Undecidable
 from gpudiy.models.progress.awaits import Await, find_awaits
 from gpudiy.models.progress.barriers import BarrierKey
 from gpudiy.models.progress.cut import cut_test
-from gpudiy.models.progress.guarantee import EndlessRun, ProgressGuarantee, groups_of, permits
+from gpudiy.models.progress.guarantee import EndlessRun, ProgressGuarantee, limit_runs
 from gpudiy.models.progress.hang import Hang
 from gpudiy.models.progress.machine import Action, Memory, Program, Registers
 from gpudiy.models.verdict import Answer, Undecided, Verdict, decide
@@ -72,10 +72,10 @@ class StuckSearch:
 
     def find(self) -> StuckRun | None:
         """A run that hangs, if there is one; raises `Undecided` if the model cannot decide."""
-        groups = groups_of(self.test.scope_tree)
+        permitted = limit_runs(self.guarantee, self.test.scope_tree)
         for fates in product(*(list(self._fates(number)) for number in range(len(self.programs)))):
             run = _endless_run(fates, self.programs)
-            if run is None or not permits(self.guarantee, groups, run):
+            if run is None or not permitted(run):
                 continue
             found = self._find_execution(fates, run)
             if found is not None:

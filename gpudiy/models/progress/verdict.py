@@ -17,7 +17,7 @@ from gpudiy.models.model import Model
 from gpudiy.models.problems import OutOfTime, Undecidable
 from gpudiy.models.progress.awaits import loop_heads
 from gpudiy.models.progress.cut import cut_test
-from gpudiy.models.progress.guarantee import EndlessRun, ProgressGuarantee, groups_of, permits
+from gpudiy.models.progress.guarantee import ProgressGuarantee, limit_runs, permits
 from gpudiy.models.progress.hang import MOST_STATES, Hang, StateGraph, TooManyStates
 from gpudiy.models.progress.lockstep import WarpMachine
 from gpudiy.models.progress.machine import ThreadMachine
@@ -147,11 +147,7 @@ class _ProgressQuestion:
             units = tuple(range(len(warps.warps)))
             return StateGraph(warps, self.deadline).find_hang(lambda run: permits(self.guarantee, units, run))
         remember = self.guarantee in (ProgressGuarantee.OBE, ProgressGuarantee.LOBE)
-        groups = groups_of(self.test.scope_tree)
-
-        def permitted(run: EndlessRun) -> bool:
-            return permits(self.guarantee, groups, run)
-
+        permitted = limit_runs(self.guarantee, self.test.scope_tree)
         return StateGraph(ThreadMachine(self.test, remember), self.deadline).find_hang(permitted)
 
     def _answer_by_executions(self) -> ProgressVerdict:

@@ -1,8 +1,8 @@
 // The data of the page: unpacked once, then asked by test and chip.
 
-const NONE = 0, OBSERVED = 1, ZERO = 2, DEAD = 3, FAILED = 4, NOT_RUNNABLE = 5;
-const STATE_WORDS = ["no record", "observed", "not observed", "dead harness", "failed", "not runnable"];
-const STATE_CELLS = ["", "", "0", "dead", "failed", "n/a"];
+const NONE = 0, OBSERVED = 1, ZERO = 2, NO_EVIDENCE = 3, FAILED = 4, NOT_RUNNABLE = 5;
+const STATE_WORDS = ["no record", "observed", "not observed", "no evidence", "failed", "not runnable"];
+const STATE_CELLS = ["", "", "0", "no evidence", "failed", "n/a"];
 const SWITCHES = ["memory stress", "bank conflicts", "synchronisation", "randomisation"];
 
 const byId = (id) => document.getElementById(id);
@@ -104,13 +104,19 @@ class Report {
     return counts ? grouped(this.k[cell]) : per100k(this.k[cell], this.n[cell]);
   }
 
+  /** What the launches of a cell say, beside what independent iterations would. */
+  besides(cell) {
+    const launches = this.text(this.launches[cell]);
+    return launches ? `; ${launches}` : "";
+  }
+
   /** What a cell says, in a sentence. */
   describeCell(cell) {
     const state = this.state[cell];
     if (state === OBSERVED) {
-      return `${grouped(this.k[cell])} of ${grouped(this.n[cell])}, ${interval(this.ends(cell))} per 100k`;
+      return `${grouped(this.k[cell])} of ${grouped(this.n[cell])}, ${interval(this.ends(cell))} per 100k${this.besides(cell)}`;
     }
-    if (state === ZERO) return `0 of ${grouped(this.n[cell])}, so below ${digits(this.bound(this.n[cell]) * 1e5)} per 100k`;
+    if (state === ZERO) return `0 of ${grouped(this.n[cell])}, so below ${digits(this.bound(this.n[cell]) * 1e5)} per 100k${this.besides(cell)}`;
     const note = this.text(this.notes[cell]);
     return STATE_WORDS[state] + (note ? `: ${note}` : "");
   }

@@ -98,7 +98,7 @@ class TestsView {
     if (which === "unseen") return report.observedOn(test).length === 0;
     if (which === "differ") return report.differs(test);
     if (which === "breach") return report.breakers(test, Number(place)).length > 0;
-    if (which === "broken") return report.chips.some((_, chip) => report.state[report.cell(test, chip)] >= DEAD);
+    if (which === "broken") return report.chips.some((_, chip) => report.state[report.cell(test, chip)] >= NO_EVIDENCE);
     return true;
   }
 
