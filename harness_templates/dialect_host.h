@@ -1,5 +1,6 @@
 // The harness in C++ for the processor of this machine: a thread of the device is a thread of the host.
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -22,13 +23,20 @@ typedef u64 SharedAddress;
 #define TABLE static
 #define FUNCTION static __attribute__((unused))
 #define INLINE static inline __attribute__((unused))
-#define CONSTANTS static const
 #define GLOBAL
+#define LAUNCH const Launch
 #define SHARED
 #define SHARED_PARAMETER
+#define COMMON_PARAMETERS LAUNCH *launch, SHARED u64 *shared
+#define COMMON_ARGUMENTS launch, shared
 #define SPECIFICATION_PARAMETER
 #define SPECIFICATION_ARGUMENT
 #define SHARED_ADDRESS(place) ((u64)(place))
+#define PRIME_TABLE static const u32 primes[8] = PRIMES;
+#define PRIME(number) primes[number]
+#define CONSTANT_LAUNCH launch
+#define KEPT_CONSTANT(type, number) ((type)CONSTANT_LAUNCH->constants[number])
+#define HIDE(value)
 #define NOT_UNROLLED
 #define SHARED_MEMORY u64 *const shared = here.group->shared.data();
 
@@ -50,6 +58,26 @@ struct Group {
             changed.wait(lock, [&] { return generation != mine; });
         }
     }
+
+    // A barrier of PTX: who waits goes on when so many threads have come, or only arrived.
+    void named_barrier(u32 number, u32 count, bool waits)
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        Named &here = named[number];
+        const u32 mine = here.generation;
+        if (++here.arrived == count) {
+            here.arrived = 0;
+            here.generation++;
+            changed.notify_all();
+        } else if (waits) {
+            changed.wait(lock, [&] { return here.generation != mine; });
+        }
+    }
+
+    struct Named {
+        u32 arrived = 0, generation = 0;
+    };
+    Named named[16];
 };
 
 struct Here {
@@ -63,7 +91,9 @@ INLINE u32 group_count() { return here.group_count; }
 INLINE u32 group_size() { return here.group->size; }
 INLINE u32 thread_number() { return here.thread_number; }
 INLINE void group_barrier() { here.group->barrier(); }
+#define CTA_BARRIER(number, warps, waits) here.group->named_barrier(number, (warps) * launch->warp_size, waits)
 INLINE void pause_a_moment() { std::this_thread::yield(); }
+INLINE u32 read_clock() { return (u32)std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 template <typename Work> static void launch_on_host(u32 groups, u32 size, u32 shared_bytes, Work work)
 {
@@ -97,6 +127,7 @@ template <typename Work> static void launch_on_host(u32 groups, u32 size, u32 sh
 // race in the sense of C++.
 #define VOLATILE_LOAD(space, type, address) LOAD(space, type, address, relaxed, sys)
 #define VOLATILE_STORE(space, type, address, value) STORE(space, type, address, (type)(value), relaxed, sys)
+#define CACHED_LOAD(address) VOLATILE_LOAD(, const u32, address)
 #define LOAD(space, type, address, order, scope) __atomic_load_n(AT(space, type, address), ORDER_##order)
 #define STORE(space, type, address, value, order, scope) \
     __atomic_store_n(AT(space, type, address), value, ORDER_##order)

@@ -13,13 +13,20 @@ typedef u64 SharedAddress;
 #define TEST_FUNCTION static void
 #define FUNCTION static
 #define INLINE static inline
-#define CONSTANTS __constant const
 #define GLOBAL __global
+#define LAUNCH __constant const Launch  // a GPU reads it without a load, also after threads have met
 #define SHARED __local
 #define SHARED_PARAMETER , __local u64 *shared
+#define COMMON_PARAMETERS LAUNCH *launch, SHARED u64 *shared
+#define COMMON_ARGUMENTS launch, shared
 #define SPECIFICATION_PARAMETER
 #define SPECIFICATION_ARGUMENT
 #define SHARED_ADDRESS(place) ((u64)(place))
+#define PRIME_TABLE __constant const u32 primes[8] = PRIMES;
+#define PRIME(number) primes[number]
+#define CONSTANT_LAUNCH launch
+#define KEPT_CONSTANT(type, number) ((type)CONSTANT_LAUNCH->constants[number])
+#define HIDE(value)
 #define NOT_UNROLLED
 #define SHARED_MEMORY
 
@@ -32,7 +39,22 @@ INLINE u32 thread_number() { return get_local_id(0); }
 #else
 #define group_barrier() barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE)
 #endif
+#if defined(GROUPS_TAKE_TURNS) && defined(__x86_64__)  // of Linux: give the core to another group
+INLINE void pause_a_moment()
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(24) : "rcx", "r11", "memory");  // sched_yield
+}
+#elif defined(GROUPS_TAKE_TURNS) && defined(__aarch64__)
+INLINE void pause_a_moment()
+{
+    register long number __asm__("x8") = 124;  // sched_yield
+    register long result __asm__("x0");
+    __asm__ volatile("svc #0" : "=r"(result) : "r"(number) : "memory");
+}
+#else
 #define pause_a_moment()
+#endif
 
 #define ORDER_relaxed memory_order_relaxed
 #define ORDER_acquire memory_order_acquire
@@ -50,6 +72,7 @@ INLINE u32 thread_number() { return get_local_id(0); }
 #define AT(space, type, address) ((volatile space ATOMIC_##type *)(address))
 #define VOLATILE_LOAD(space, type, address) (*(volatile space type *)(address))
 #define VOLATILE_STORE(space, type, address, value) (*(volatile space type *)(address) = (value))
+#define CACHED_LOAD(address) VOLATILE_LOAD(__global, const u32, address)
 #define LOAD(space, type, address, order, scope) \
     atomic_load_explicit(AT(space, type, address), ORDER_##order, SCOPE_##scope)
 #define STORE(space, type, address, value, order, scope) \

@@ -1,12 +1,19 @@
 // Where the locations and results of an instance are, and the initial values of locations.
 
+// The first instance of an instance group in a round; the others of the round follow in steps of `instance_step`. Either
+// the instances of a round are adjacent, or those of an instance group: then consecutive rounds lie in the same lines.
+INLINE u32 first_instance(LAUNCH *launch, u32 round, u32 instance_group)
+{
+    return round * launch->round_step + instance_group * launch->group_step;
+}
+
 // Variable `v` of an instance lies among the variables of the instance `instance ^ launch->masks[v]`.
-INLINE u64 location_offset(GLOBAL const Launch *launch, u32 instance, u32 variable)
+INLINE u64 location_offset(LAUNCH *launch, u32 instance, u32 variable)
 {
     return (u64)(instance ^ launch->masks[variable]) * launch->pitch + variable * launch->location_bytes;
 }
 
-INLINE u64 initial_value(GLOBAL const Launch *launch, GLOBAL u8 *locations, u32 instance, u32 variable)
+INLINE u64 initial_value(LAUNCH *launch, GLOBAL u8 *locations, u32 instance, u32 variable)
 {
     const u32 target = launch->initial_address[variable];  // 1 + the variable whose address it holds
     if (target == 0) {
@@ -30,14 +37,39 @@ INLINE u64 got(GLOBAL const u8 *place, u32 wide)
 }
 
 // The results of an instance are adjacent.
-INLINE u64 got_result(GLOBAL const Launch *launch, GLOBAL const u8 *results, u32 instance, u32 row)
+INLINE u64 got_result(LAUNCH *launch, GLOBAL const u8 *results, u32 instance, u32 row)
 {
     const u64 at = (u64)instance * launch->rows + row;
     return launch->wide ? ((GLOBAL const u64 *)results)[at] : ((GLOBAL const u32 *)results)[at];
 }
 
+// Before they meet, threads read lines of the instances that they are about to run, each thread lines of other variables,
+// so that L1 may hold what the test then makes stale. Every word is used once: what a test can read from a stale line is
+// the initial value of its own instance. What is read is added, as 0, so that a thread goes on only when it has it.
+FUNCTION u32 warm_lines(
+    LAUNCH *launch, GLOBAL const u8 *locations, u32 test_thread, u32 first, u32 end, u32 round)
+{
+    if (!happens(launch->warm_percent, launch->seed, round, 11)) {
+        return 0;
+    }
+    const u32 chosen = random_number(launch->seed, first, 12 + test_thread);
+    const u32 nothing = (u32)launch->zeros[0];
+    u32 reads = 0;
+    NOT_UNROLLED
+    for (u32 instance = first; instance < end; instance += launch->instance_step) {
+        u32 left = chosen;
+        NOT_UNROLLED
+        for (u32 v = 0; v < launch->variables; v++, left >>= 1) {
+            if (left & 1) {
+                reads += 1 + (CACHED_LOAD(locations + location_offset(launch, instance, v)) & nothing);
+            }
+        }
+    }
+    return reads;
+}
+
 // Shared variables live in the CTA: they are initialised in every round, and their values at its end are results.
-FUNCTION void begin_shared(GLOBAL const Launch *launch, SHARED u64 *shared)
+FUNCTION void begin_shared(LAUNCH *launch, SHARED u64 *shared)
 {
     const u32 count = launch->shared_variables * launch->warp_groups * launch->lane_groups * launch->batch;
     for (u32 i = thread_number(); i < count; i += group_size()) {
@@ -47,7 +79,7 @@ FUNCTION void begin_shared(GLOBAL const Launch *launch, SHARED u64 *shared)
 }
 
 FUNCTION void end_shared(
-    GLOBAL const Launch *launch, SHARED u64 *shared, GLOBAL u8 *results, u32 round, u32 home, u32 first_group)
+    LAUNCH *launch, SHARED u64 *shared, GLOBAL u8 *results, u32 round, u32 home, u32 first_group)
 {
     const u32 groups = launch->warp_groups * launch->lane_groups;
     const u32 variables = launch->shared_variables;
@@ -59,7 +91,7 @@ FUNCTION void end_shared(
         if (row != 0 && launch->shared_home[variable] == home) {
             const u32 slot = i / variables;
             const u32 instance =
-                (round * launch->batch + slot / groups) * launch->instance_groups + first_group + slot % groups;
+                first_instance(launch, round, first_group + slot % groups) + slot / groups * launch->instance_step;
             const u64 at = ((u64)instance * launch->rows + row - 1) * (launch->wide ? 8 : 4);
             put(results + at, launch->wide, shared[i * launch->shared_stride]);
         }

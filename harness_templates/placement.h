@@ -6,13 +6,13 @@
 
 typedef struct {
     u32 test_thread;     // the thread of the test that is run, or NOBODY
-    u32 instance_group;  // runs the instances instance_group, instance_group + instance_groups, ... of the round
+    u32 instance_group;  // memory.h says which instances it runs in a round
     u32 group_in_cta;    // the number of the instance group among those that have threads in this CTA
     u32 home;            // the place of this CTA: ((kernel, cluster), CTA)
 } Position;
 
 // Clusters of CTAs are shuffled once per launch: the first `testing_groups` run instances, the others stress.
-INLINE u32 group_position(GLOBAL const Launch *launch)
+INLINE u32 group_position(LAUNCH *launch)
 {
     const u32 size = launch->cluster_groups;
     u32 cluster = group_number() / size;
@@ -22,10 +22,10 @@ INLINE u32 group_position(GLOBAL const Launch *launch)
     return cluster * size + group_number() % size;
 }
 
-FUNCTION Position find_position(GLOBAL const Launch *launch, u32 kernel_number, u32 round)
+FUNCTION Position find_position(LAUNCH *launch, u32 kernel_number, u32 round)
 {
     const u32 seed = launch->seed;
-    const u32 shuffle = happens(launch->shuffle_percent, seed, round, 2);
+    const u32 era = round & launch->era_mask;  // in the rounds of an era CTAs keep their places
     const u32 group = group_position(launch);
     const u32 size = launch->cluster_groups;
 
@@ -33,9 +33,11 @@ FUNCTION Position find_position(GLOBAL const Launch *launch, u32 kernel_number, 
     u32 cta = group % size;
     u32 warp = thread_number() / launch->warp_size;
     u32 lane = thread_number() % launch->warp_size;
-    if (shuffle) {
-        cluster = shuffled(cluster, launch->places_clusters * launch->cta_groups, random_number(seed, round, 3));
-        cta = shuffled(cta, size, random_number(seed, round, 4));
+    if (happens(launch->shuffle_percent, seed, era, 2)) {
+        cluster = shuffled(cluster, launch->places_clusters * launch->cta_groups, random_number(seed, era, 3));
+        cta = shuffled(cta, size, random_number(seed, era, 4));
+    }
+    if (happens(launch->shuffle_percent, seed, round, 2)) {
         warp = shuffled(warp, group_size() / launch->warp_size, random_number(seed, round, 5));
         lane = shuffled(lane, launch->warp_size, random_number(seed, round, 6));
     }

@@ -1,6 +1,6 @@
 // Pseudo-random numbers without a state: a function of the seed, the round and the purpose, the same on every device.
 
-CONSTANTS u32 primes[8] = {3, 7, 13, 31, 61, 127, 251, 509};
+PRIME_TABLE
 
 INLINE u32 random_number(u32 seed, u32 round, u32 purpose)
 {
@@ -21,7 +21,7 @@ INLINE u32 shuffled(u32 unit, u32 count, u32 number)
     if (count < 2) {
         return unit;
     }
-    u32 prime = primes[number & 7];
+    u32 prime = PRIME(number & 7);
     if (count % prime == 0) {
         prime = 1;
     }

@@ -17,7 +17,8 @@ from gpudiy.errors import GpudiyError
 from gpudiy.harness.build_options import DEFAULT_OPTIONS, BuildOptions
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.cache import BuildCache
-from gpudiy.harness.checking import check_cubin, checker_version, join_explanations
+from gpudiy.harness.checking import builder_version, check_cubin, join_explanations
+from gpudiy.harness.kernel_reference import reference_for
 from gpudiy.harness.module import Assembler, PtxTest, Rejected, RejectedTests, assembler_for
 from gpudiy.harness.nvrtc import CompileError
 from gpudiy.harness.source import NotRunnable, function_name
@@ -59,7 +60,7 @@ class _Source(NamedTuple):
 
 def toolchain_folder(folder: Path, architecture: str, options: BuildOptions = DEFAULT_OPTIONS) -> Path:
     """The folder of the cache for this version of tools and templates; raises `MissingTool`."""
-    version = f"{assembler_for(architecture, options).version} {checker_version()} {templates_hash()}"
+    version = f"{assembler_for(architecture, options).version} {builder_version()} {templates_hash()}"
     return folder / f"{architecture}-{sha256(version.encode()).hexdigest()[:16]}"
 
 
@@ -155,7 +156,8 @@ def _make_built_test(
 
 def _check_tests(cubin: bytes, meant: dict[str, _Meant], assembler: Assembler) -> Iterator[BuiltTest]:
     """The tests of a cubin with their findings; a test that optcheck does not find unchanged gets a reason."""
-    found = check_cubin(cubin, [one.code for one in meant.values()], assembler.architecture, assembler.folder)
+    codes = [one.code for one in meant.values()]
+    found = check_cubin(cubin, codes, assembler.architecture, assembler.folder, reference_for(assembler))
     for number, (one, check) in enumerate(zip(meant.values(), found.checks, strict=True)):
         for source in one.sources:
             yield _make_built_test(

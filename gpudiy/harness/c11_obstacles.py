@@ -25,13 +25,16 @@ TABLE = (
     ("fence.acq_rel.S and its halves", "fence of the same order", ""),
     ("atom, red: add and or xor exch cas", "the operation of the same name", ""),
     ("atom, red: min max inc dec", "compare-exchange until it succeeds", "one atomic operation, as before"),
-    ("fence.proxy, other proxies, barriers", "not runnable", ""),
+    ("bar.sync, bar.arrive", "not runnable", "a barrier is one of all work-items, at the same place of the kernel"),
+    ("fence.proxy, other proxies", "not runnable", ""),
     ("xor r1,r0,r0 and the like", "not runnable", "a C compiler knows the result, and would remove the dependency"),
 )
 
 
 def obstacle(test: Test) -> str | None:
     """Why OpenCL cannot keep the meaning of the test; None if it can."""
+    if test.scope_tree.host is not None:
+        return "one of its threads runs on the host: only CUDA devices run threads of the host beside their own"
     if test.scope_tree.has_clusters:
         return "its threads are in a cluster of CTAs, which OpenCL does not have"
     for number, thread in enumerate(test.threads):
@@ -39,13 +42,27 @@ def obstacle(test: Test) -> str | None:
             found = _obstacle(instruction)
             if found is not None:
                 return f"P{number}: {found}"
-        if needless_branch(thread):
-            return f"P{number}: both ways of a branch do the same, so a C compiler would remove the dependency"
-        known = known_result(test, number)
-        if known is not None:
-            operation, value = known
-            return f"P{number}: a C compiler knows that this {operation} gives {value}, and would remove the dependency"
+        if found := _lost_dependency(test, number):
+            return found
     return obstacle_on_host(test)
+
+
+def obstacle_of_host_threads(test: Test) -> str | None:
+    """Why the threads of a test that run on the host, beside a GPU, would lose their meaning; None if they do not."""
+    if test.scope_tree.host is None:
+        return None
+    numbers = filter(test.scope_tree.is_on_host, range(len(test.threads)))
+    return next(filter(None, (_lost_dependency(test, number) for number in numbers)), None) or obstacle_on_host(test)
+
+
+def _lost_dependency(test: Test, number: int) -> str | None:
+    if needless_branch(test.threads[number]):
+        return f"P{number}: both ways of a branch do the same, so a C compiler would remove the dependency"
+    known = known_result(test, number)
+    if known is None:
+        return None
+    operation, value = known
+    return f"P{number}: a C compiler knows that this {operation} gives {value}, and would remove the dependency"
 
 
 def obstacle_on_host(test: Test) -> str | None:
@@ -75,7 +92,9 @@ def _obstacle(instruction: isa.Instruction) -> str | None:
             return "OpenCL has no scope .cluster"
         case isa.ProxyFence():
             return "OpenCL has no fence.proxy"
-        case isa.Fence() | isa.Barrier() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
+        case isa.Barrier():
+            return "a barrier of OpenCL is one of all work-items, at the same place of the kernel"
+        case isa.Fence() | isa.Alu() | isa.SetPredicate() | isa.Branch() | isa.Label():
             return None
 
 

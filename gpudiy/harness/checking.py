@@ -16,12 +16,13 @@ from gpudiy.errors import MissingTool, ToolFailure
 from gpudiy.files import write_whole
 from gpudiy.harness.frame import frame_of
 from gpudiy.harness.kernel_check import check_kernels_of
-from gpudiy.harness.module import PtxTest
+from gpudiy.harness.kernel_reference import KernelReference, reference_for
+from gpudiy.harness.module import PtxTest, assembler_for
 from gpudiy.harness.source import PREFIX
 from gpudiy.litmus.test import Test
 from optcheck.check import check_functions
 from optcheck.constant_bank import write_constants
-from optcheck.cubin_code import read_code
+from optcheck.cubin_code import CubinCode, read_code
 from optcheck.disassembler import find_tool
 from optcheck.finding import Check, Deviation, Finding
 from optcheck.listing import SassFunction, read_listing
@@ -31,8 +32,8 @@ from optcheck.stress import check_harness
 SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)", re.MULTILINE)
 FUNCTIONS = re.compile(PREFIX)  # the functions that run tests
 KERNEL, KERNELS = "run", "kernels"
-MEANINGS = ("kernel_*.py", "outcome_meaning.py", "checking.py")  # besides optcheck, what findings depend on
 STRESSING = ("only_stress", "stress_before")  # what the kernel calls for stress, and for stress before a round
+UNDECIDED = ("not understood", "no launch reached", "nobody reads")  # parts of reasons
 AROUND = re.compile(f"(?!{PREFIX})")  # all other functions
 STRESS = re.compile(rf"{KERNEL}(?:_|\Z)|\w*stress")
 
@@ -45,7 +46,13 @@ class CubinCheck:
     stress: str = ""
 
 
-def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str, folder: Path | None = None) -> CubinCheck:
+def check_cubin(
+    cubin: bytes,
+    codes: Sequence[PtxTest],
+    architecture: str,
+    folder: Path | None = None,
+    reference: KernelReference | None = None,
+) -> CubinCheck:
     """Check every function of a cubin against each test that it runs, and the kernels, unless `folder` knows them."""
     listing = disassemble_cubin(cubin, architecture)
     tests: dict[str, list[Test]] = {}
@@ -57,20 +64,30 @@ def check_cubin(cubin: bytes, codes: Sequence[PtxTest], architecture: str, folde
     for check in check_functions(functions, tests, architecture, lambda name, test: frames[name, id(test)]):
         found.setdefault(check.kernel, deque()).append(check)
     checks = tuple(found[code.function].popleft() for code in codes)  # of one function: in the order of its tests
-    wrong = check_table(cubin, [code.function for code in codes]) or check_around(cubin, listing, architecture, folder)
+    wrong = check_table(cubin, [code.function for code in codes])
+    wrong = wrong or check_around(cubin, listing, architecture, folder, reference)
     return CubinCheck(checks, wrong)
 
 
 def check_table(cubin: bytes, functions: Sequence[str]) -> str:
-    """Whether the table of functions names that of each test, in order; what is wrong, or nothing."""
-    named = read_code(cubin, PREFIX).functions
+    """Whether functions find the launch, and the table names that of each test, in order; what is wrong, or nothing."""
+    code = read_code(cubin, PREFIX)
+    if code.launch != 0:
+        return "kernels: the launch is not at the beginning of its bank of constant memory"
+    named = code.functions
     for number, function in enumerate(functions):
         if number >= len(named) or named[number] != function:
             return f"kernels: the table of functions has another function for test {number}"
     return ""
 
 
-def check_around(cubin: bytes, listing: str, architecture: str, folder: Path | None = None) -> str:
+def check_around(
+    cubin: bytes,
+    listing: str,
+    architecture: str,
+    folder: Path | None = None,
+    reference: KernelReference | None = None,
+) -> str:
     """What is wrong with the kernels of a cubin; empty if nothing is.
 
     The kernels of all modules of a toolchain are the same, so the answer is kept, by their code.
@@ -81,7 +98,8 @@ def check_around(cubin: bytes, listing: str, architecture: str, folder: Path | N
     if known is None and kept is not None and kept.is_file():
         known = str(json.loads(kept.read_text())["wrong"])
     if known is None:
-        known = _run_kernels(listing, architecture, code.banks)
+        known = reference.find_difference(code) if reference is not None else ""
+        known = known or _run_kernels(listing, architecture, code.banks, compared=reference is not None)
         if kept is not None:
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_whole(kept, json.dumps({"wrong": known}).encode())
@@ -92,11 +110,11 @@ def check_around(cubin: bytes, listing: str, architecture: str, folder: Path | N
 _KNOWN_KERNELS: dict[str, str] = {}  # what is wrong with kernels, by their code
 
 
-def _run_kernels(listing: str, architecture: str, banks: dict[int, bytes]) -> str:
+def _run_kernels(listing: str, architecture: str, banks: dict[int, bytes], *, compared: bool) -> str:
     if abi_of(architecture) is None:
         wrong = check_stress(listing)
         return f"stress: {wrong}" if wrong else ""
-    return check_kernels_of(read_listing(select_functions(listing, AROUND)), architecture, banks)
+    return check_kernels_of(read_listing(select_functions(listing, AROUND)), architecture, banks, compared=compared)
 
 
 def check_stress(listing: str) -> str:
@@ -142,22 +160,32 @@ def check_binary_kernels(cubin: bytes, functions: Sequence[SassFunction], archit
         return None
     around = [function for function in functions if not function.name.startswith(PREFIX)]
     code = read_code(cubin, PREFIX)
-    wrong = _KNOWN_KERNELS.get(code.key) or check_kernels_of(around, architecture, code.banks)
+    compared = _is_compiled_here(code, architecture)
+    wrong = _KNOWN_KERNELS.get(code.key) or check_kernels_of(around, architecture, code.banks, compared=compared)
     if not wrong:
         return Check(KERNELS, Finding.UNCHANGED, architecture=architecture)
-    finding = Finding.UNVERIFIABLE if "not understood" in wrong or "no launch reached" in wrong else Finding.CHANGED
+    finding = Finding.UNVERIFIABLE if any(reason in wrong for reason in UNDECIDED) else Finding.CHANGED
     return Check(KERNELS, finding, (Deviation(finding, wrong),), architecture=architecture)
 
 
+def _is_compiled_here(code: CubinCode, architecture: str) -> bool:
+    """Whether the compiler of this machine writes the same kernels; if not, another one may have."""
+    try:
+        return not reference_for(assembler_for(architecture)).find_difference(code)
+    except ToolFailure:
+        return False
+
+
 @cache
-def checker_version() -> str:
-    """A hash of the source of what checks: when it changes, cached findings are not used."""
+def builder_version() -> str:
+    """A hash of the source of what writes and checks the code of tests: when it changes, cached tests are not used."""
     from hashlib import sha256
 
+    import gpudiy.litmus
     import optcheck
 
     digest = sha256()
-    own = [path for pattern in MEANINGS for path in Path(__file__).parent.glob(pattern)]
-    for path in sorted([*Path(optcheck.__file__).parent.glob("*.py"), *own]):
-        digest.update(path.read_bytes())
+    for package in (Path(optcheck.__file__).parent, Path(gpudiy.litmus.__file__).parent, Path(__file__).parent):
+        for path in sorted(package.glob("*.py")):
+            digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

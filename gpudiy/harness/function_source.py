@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 
 from gpudiy.harness.inline_ptx import InputKind, ThreadPtx
-from gpudiy.harness.shape import ZEROS, Shape
+from gpudiy.harness.shape import TIMES, ZEROS, Shape
 from gpudiy.harness.templates import render
 from gpudiy.harness.thread_c11 import ThreadC11, variable_name
 from gpudiy.litmus.access import ScalarType
@@ -37,21 +37,24 @@ class AsmStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class ResultStore:
-    """A statement that stores a final value in a row of the results."""
+class ThreadResult:
+    """A value that a thread leaves in a row of the results: a time, or what a register holds at the end."""
 
-    row: int
     type: str
     value: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadSource:
-    """What one thread of the test does in an instance: `lines` are statements of C or, with `asm`, inline PTX."""
+    """What one thread of the test does in an instance: `lines` are statements of C or, with `asm`, inline PTX.
+
+    Its results are kept until the threads of a warp are together again, and stored in rows from `first_row` on.
+    """
 
     number: int
     lines: tuple[str, ...]
-    stores: tuple[ResultStore, ...]
+    first_row: int
+    results: tuple[ThreadResult, ...]
     asm: AsmStatement | None = None
 
 
@@ -77,6 +80,7 @@ def function_source(
     `litmus` are the lines of the test, which the module then contains as data.
     """
     zeros = count()
+    together = shape.timed or not any(thread.asm for thread in threads)
     return render(
         "test_function.j2",
         title=title,
@@ -89,6 +93,8 @@ def function_source(
         rows=shape.rows,
         word="u64" if shape.wide else "u32",
         threads=threads,
+        fewest=min(len(thread.results) for thread in threads),
+        most=max(len(thread.results) for thread in threads) if together else 0,
     )
 
 
@@ -101,6 +107,8 @@ def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> 
             if entry.kind is InputKind.VALUE:
                 value = f"constant_{constants}"
                 constants += 1
+            elif entry.kind is InputKind.DELAY:
+                value = f"CONSTANT_LAUNCH->delays[{block.thread}]"
             else:
                 value = _address(entry.variable, entry.copy) if entry.variable else "specification"
             inputs.append(AsmOperand(entry.constraint, OPERAND_TYPES[entry.constraint], value))
@@ -108,23 +116,30 @@ def ptx_threads(shape: Shape, rows: ResultRows, blocks: Sequence[ThreadPtx]) -> 
             AsmOperand(output.constraint, OPERAND_TYPES[output.constraint], f"result_{number}")
             for number, output in enumerate(block.outputs)
         )
-        stores = _make_stores(rows[block.thread], [output.value for output in outputs])
+        results = _list_results(rows[block.thread], [output.value for output in outputs])
         lines = tuple(line.text for line in block.lines)
-        threads.append(ThreadSource(block.thread, lines, stores, AsmStatement(outputs, tuple(inputs))))
+        statement = AsmStatement(outputs, tuple(inputs))
+        threads.append(ThreadSource(block.thread, lines, shape.first_rows[block.thread], results, statement))
     return threads
 
 
-def c11_threads(rows: ResultRows, threads: Iterable[ThreadC11]) -> list[ThreadSource]:
+def c11_threads(shape: Shape, rows: ResultRows, threads: Iterable[ThreadC11]) -> list[ThreadSource]:
     """Threads as C11 atomics."""
     return [
-        ThreadSource(thread.thread, thread.lines, _make_stores(rows[thread.thread], thread.results))
+        ThreadSource(
+            thread.thread,
+            thread.lines,
+            shape.first_rows[thread.thread],
+            _list_results(rows[thread.thread], thread.results),
+        )
         for thread in threads
     ]
 
 
 def result_rows(test: Test, shape: Shape) -> ResultRows:
-    """For each thread the rows of the results for its observed registers, in the order of `test.observed`."""
-    rows: ResultRows = [[] for _ in test.threads]
+    """For each thread the rows of its results: its times, then its registers in the order of `test.observed`."""
+    times = TIMES if shape.timed else 0
+    rows: ResultRows = [[(first + row, ScalarType.U32) for row in range(times)] for first in shape.first_rows]
     for item, value in zip(test.observed, shape.observed, strict=True):
         if isinstance(item, FinalRegister) and value.row is not None:
             rows[item.thread].append((value.row, value.type))
@@ -160,8 +175,8 @@ def _address(variable: str, copy: int) -> str:
     return f"at_{variable_name(variable)}{f'_{copy}' if copy else ''}"
 
 
-def _make_stores(rows: Sequence[tuple[int, ScalarType]], values: Sequence[str]) -> tuple[ResultStore, ...]:
+def _list_results(rows: Sequence[tuple[int, ScalarType]], values: Sequence[str]) -> tuple[ThreadResult, ...]:
     return tuple(
-        ResultStore(row, "u32" if type is ScalarType.PRED else f"u{type.bits}", value)
-        for (row, type), value in zip(rows, values, strict=True)
+        ThreadResult("u32" if type is ScalarType.PRED else f"u{type.bits}", value)
+        for (_, type), value in zip(rows, values, strict=True)
     )

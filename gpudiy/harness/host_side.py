@@ -6,12 +6,14 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpudiy.harness.shape import CONSTANTS, OBSERVED, PLACES, VARIABLES, ZEROS, Shape
+from gpudiy.harness.shape import CONSTANTS, OBSERVED, PLACES, THREADS, VARIABLES, ZEROS, Shape
 from gpudiy.litmus.access import ScalarType
 from gpudiy.litmus.condition import AddressOf, Value
 
 ADDRESS_TAG = 0x61646472 << 32
 NOBODY = 0xFFFFFFFF
+STRESS_LINES = 64  # most lines that a launch stresses
+CONSTANT_MEMORY, PRIMES_BYTES = "constant_memory", 32  # of a CUDA module: it begins with the struct `Launch`
 NEARBY_BYTES = 2 * 64 * 4  # shared memory of `reduce`
 
 
@@ -49,11 +51,21 @@ LAUNCH_FIELDS = (
     Field("shared_home", "the CTA whose threads use a shared variable", VARIABLES),
     Field("sources", "for each observed value: 1 + its row of the results, or 0x100 + its variable", OBSERVED),
     Field("thread_at", "the thread of the test for each place of the scope tree", PLACES),
+    Field("stress_line_at", "where each of the stressed lines is in the scratchpad, in words", STRESS_LINES),
+    Field("first_row", "the first row of the results of each thread", THREADS),
+    Field(
+        "earlier", "1 + the thread before it in its warp, whose beginning is compared with that of each thread", THREADS
+    ),
+    Field("delays", "nanoseconds that each thread sleeps before it begins, if threads share a warp", THREADS),
     Field("seed", "of all random numbers of the launch"),
     Field("rounds", "how often threads are assigned to instances"),
     Field("batch", "instances a thread runs in a round"),
     Field("instance_groups", "instances that run side by side"),
     Field("instances", "rounds * batch * instance_groups"),
+    Field("round_step", "from an instance of a group to the one of its next round"),
+    Field("group_step", "from an instance of a group to that of the next group in the same round"),
+    Field("instance_step", "from an instance of a group to the next one in the same round"),
+    Field("era_mask", "CTAs keep their places while these bits of the round stay the same"),
     Field("threads", "threads of the test, all of which must meet"),
     Field("devices", "devices they are on"),
     Field("testing_groups", "CTAs of a kernel that run instances; the others stress"),
@@ -75,16 +87,20 @@ LAUNCH_FIELDS = (
     Field("shared_stride", "words of 64 bits from one shared location to the next"),
     Field("observed", "values of an outcome"),
     Field("rows", "values of an outcome that are in the results, not in locations"),
+    Field("timed", "whether the results of a thread begin with when it began, and when it ended"),
     Field("table_slots", "outcomes the table holds, a power of two"),
     Field("shuffle_percent", "rounds with shuffled threads"),
+    Field("warm_percent", "rounds in which threads read lines of their instances first"),
     Field("barrier_percent", "rounds in which threads wait for each other"),
     Field("spin_limit", "looks at the others before a thread gives up"),
     Field("stress_percent", "rounds with stress"),
     Field("stress_iterations", "accesses of a stressing thread in a round"),
     Field("stress_pattern", "0 st-st, 1 st-ld, 2 ld-st, 3 ld-ld"),
     Field("stress_lines", "lines of the scratchpad that are stressed"),
-    Field("stress_line_size", "words from one line to the next"),
+    Field("stress_line_size", "words from one line to the next, where lines are not drawn"),
     Field("stress_lane_stride", "words from the place of one lane to that of the next"),
+    Field("shared_stress_percent", "rounds in which shared memory is stressed instead of the scratchpad"),
+    Field("shared_stress_at", "where the stressed words of shared memory begin, in words of 32 bits"),
     Field("pre_stress_percent", "rounds in which testing threads stress first"),
     Field("pre_stress_iterations", "accesses they make then"),
     Field("pre_stress_pattern", "as stress_pattern"),
@@ -113,11 +129,17 @@ BUFFERS = (
 COUNTERS = (
     Buffer("meetings", "u32", "meetings that came about"),
     Buffer("timeouts", "u32", "meetings that a thread gave up"),
-    Buffer("overlaps", "u32", "runs of `batch` instances in which all threads were seen running at the same time"),
+    Buffer("overlaps", "u32", "timed instances in which all threads ran at the same time"),
     Buffer("stress_low", "u32", "accesses made by stress, lower half"),
     Buffer("stress_high", "u32", "upper half"),
     Buffer("finished", "u32", "testing threads that are done"),
     Buffer("overflow", "u32", "instances whose outcome found no slot in the table"),
+    Buffer("warmed_low", "u32", "reads that warmed L1 before the test, lower half"),
+    Buffer("warmed_high", "u32", "upper half"),
+    Buffer("timed", "u32", "instances whose clock told whether all threads ran at the same time"),
+    Buffer("inversions", "u32", "timed instances in which a thread began before an earlier one of its warp"),
+    Buffer("skew_low", "u32", "ticks from the first beginning to the last one in timed instances, lower half"),
+    Buffer("skew_high", "u32", "upper half"),
 )
 
 
@@ -129,10 +151,10 @@ def pack_launch(values: Mapping[str, int | Sequence[int]]) -> bytes:
     parts = []
     for field in LAUNCH_FIELDS:
         value = values.get(field.name, 0)
-        numbers = [value] if isinstance(value, int) else list(value)
-        numbers += [0] * ((field.count or 1) - len(numbers))
         mask = (1 << 64) - 1 if field.wide else (1 << 32) - 1
-        parts.append(struct.pack(f"<{field.format}", *(number & mask for number in numbers)))
+        numbers = [number & mask for number in ([value] if isinstance(value, int) else value)]
+        numbers += [0] * ((field.count or 1) - len(numbers))
+        parts.append(struct.pack(f"<{field.format}", *numbers))
     return b"".join(parts).ljust(LAUNCH_BYTES, b"\0")
 
 
@@ -150,6 +172,11 @@ class Counted:
     stress_accesses: int
     finished_threads: int
     overflow: int
+    warmed: int
+    discarded: int = 0  # instances without an outcome, since a loop of theirs was cut
+    timed: int = 0
+    inversions: int = 0
+    skew: int = 0
 
 
 def table_bytes(shape: Shape, slots: int) -> int:
@@ -164,19 +191,29 @@ def decode(shape: Shape, slots: int, table: bytes, counters: bytes) -> Counted:
     numbers = struct.unpack_from(f"<{slots}I", table, 4 * slots)
     width = len(shape.observed)
     outcomes: dict[tuple[Value, ...], int] = {}
+    discarded = 0
     for slot, owner in enumerate(owners):
         if owner:
             raw = struct.unpack_from(f"<{width}Q", table, 8 * slots + 8 * width * slot)
             outcome = tuple(_value(shape, row.type, value) for row, value in zip(shape.observed, raw, strict=True))
-            outcomes[outcome] = outcomes.get(outcome, 0) + numbers[slot]
+            outcome, flags = outcome[: width - shape.cut_flags], outcome[width - shape.cut_flags :]
+            if any(flags):
+                discarded += numbers[slot]
+            else:
+                outcomes[outcome] = outcomes.get(outcome, 0) + numbers[slot]
     return Counted(
-        outcomes,
-        counts["meetings"],
-        counts["timeouts"],
-        counts["overlaps"],
-        counts["stress_low"] | counts["stress_high"] << 32,
-        counts["finished"],
-        counts["overflow"],
+        outcomes=outcomes,
+        meetings=counts["meetings"],
+        timeouts=counts["timeouts"],
+        overlaps=counts["overlaps"],
+        stress_accesses=counts["stress_low"] | counts["stress_high"] << 32,
+        finished_threads=counts["finished"],
+        overflow=counts["overflow"],
+        warmed=counts["warmed_low"] | counts["warmed_high"] << 32,
+        discarded=discarded,
+        timed=counts["timed"],
+        inversions=counts["inversions"],
+        skew=counts["skew_low"] | counts["skew_high"] << 32,
     )
 
 

@@ -16,8 +16,9 @@ class StressPattern(StrEnum):
     LOAD_LOAD = "ld-ld"
 
 
-def _field(default: Any, low: int | None, high: int | None, what: str) -> Any:
-    return field(default=default, metadata={"low": low, "high": high, "what": what})
+def _field(default: Any, low: int | None, high: int | None, what: str, tried: tuple[int, ...] = ()) -> Any:
+    """A parameter; `tried`: the values that a search draws evenly, instead of numbers near the default."""
+    return field(default=default, metadata={"low": low, "high": high, "what": what, "tried": tried})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class Incantation:
     stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what a stressing thread does")
     stress_lines: int = _field(4, 1, 64, "lines of the scratchpad that are stressed")
     stress_line_size: int = _field(64, 1, 1024, "words from one line of the scratchpad to the next")
+    shared_stress_percent: int = _field(
+        25, 0, 100, "rounds in which stressing threads access shared memory instead of the scratchpad"
+    )
     pre_stress_percent: int = _field(50, 0, 100, "rounds in which testing threads stress before their instance")
     pre_stress_iterations: int = _field(16, 0, 4096, "accesses a testing thread makes before its instance")
     pre_stress_pattern: StressPattern = _field(StressPattern.STORE_LOAD, None, None, "what a testing thread does then")
@@ -50,11 +54,17 @@ class Incantation:
         0, 0, 1 << 24, "how often a thread looks for the others before it gives up meeting them; 0: the device chooses"
     )
     location_stride: int = _field(
-        0, 0, 4096, "words from one location of an instance to the next; 0: the device chooses"
+        0,
+        0,
+        4096,
+        "words from one location of an instance to the next; 0: each launch draws it, on a GPU 1, 2, 4, 8 or 64",
+        tried=(0, 1, 2, 4, 8, 16, 32, 64),
     )
     location_spread: int = _field(
         64, 1, 1 << 16, "the locations of this many instances are mixed with each other, when randomisation is on"
     )
+    warm_percent: int = _field(50, 0, 100, "rounds in which threads read lines of their instances before they meet")
+    reuse_percent: int = _field(50, 0, 100, "launches in which consecutive rounds lie in the same lines")
     instances: int = _field(0, 0, 1 << 26, "instances of the test in a launch; 0: the device chooses")
 
     def __post_init__(self) -> None:

@@ -32,14 +32,14 @@ from gpudiy.harness.kernel_meaning import (
     RESULTS,
     SCRATCHPAD,
     Event,
-)
-from gpudiy.harness.outcome_meaning import (
     location_offset,
 )
 from optcheck.lane_machine import LaneMachine
 from optcheck.lane_memory import EventLog, MachineFailure
 from optcheck.listing import SassFunction
+from optcheck.lost_results import find_lost_result
 from optcheck.machine_abi import MachineAbi, abi_of
+from optcheck.warp_joins import find_missing_join
 
 KERNELS = ("reset", "reduce", "run")
 CLUSTER_KERNEL = "run_cluster_"
@@ -47,13 +47,16 @@ RUNS, CLUSTER_RUNS = 40, 20
 FIRST_SEED, MOST_SEEDS = 2, 4  # 2: at once, all code of today is reached
 VOTES = (("VOTE", "ANY"), ("YIELD",), ("VOTE", "ANY"), ("LOP3", "LUT"), ("BRA", "U"), ("BRA",))
 MOST_VOTES = 9  # instructions of a loop in which threads vote
-PARTS = {SCRATCHPAD: "stress", MEETINGS: "meeting", COUNTER_WORDS: "stress"}
+PARTS = {SCRATCHPAD: "stress", MEETINGS: "meeting", COUNTER_WORDS: "stress", LOCATIONS: "warm reads"}
 
 
-def check_kernels_of(functions: Sequence[SassFunction], architecture: str, tables: Mapping[int, bytes]) -> str:
+def check_kernels_of(
+    functions: Sequence[SassFunction], architecture: str, tables: Mapping[int, bytes], *, compared: bool = False
+) -> str:
     """What is wrong with the kernels of a module; empty if nothing was found.
 
     `functions` are all functions but those of tests, `tables` the banks of constant memory that the module fills.
+    `compared` means that the code is known to be what the compiler wrote.
     """
     abi = abi_of(architecture)
     if abi is None:
@@ -62,18 +65,32 @@ def check_kernels_of(functions: Sequence[SassFunction], architecture: str, table
     missing = [name for name in KERNELS if name not in named]
     if missing:
         return f"kernels: the binary has no kernel {missing[0]}"
-    return try_kernels(functions, abi, tables, sorted(name for name in named if name.startswith(KERNELS)))
+    odd = "" if compared else find_odd_code(functions, abi)
+    return odd or try_kernels(functions, abi, tables, sorted(name for name in named if name.startswith(KERNELS)))
+
+
+def find_odd_code(functions: Sequence[SassFunction], abi: MachineAbi) -> str:
+    """What no compiler writes, whatever kernels do: results that nobody reads, threads that separate for ever."""
+    lost, apart = find_lost_result(functions, abi), find_missing_join(functions)
+    if not lost and not apart:
+        return ""
+    what = "nobody reads the result of this instruction" if lost else "threads separate here and do not meet"
+    return f"kernels: {what} ({lost or apart})"
 
 
 def try_kernels(
-    functions: Sequence[SassFunction], abi: MachineAbi, tables: Mapping[int, bytes], kernels: Sequence[str]
+    functions: Sequence[SassFunction],
+    abi: MachineAbi,
+    tables: Mapping[int, bytes],
+    kernels: Sequence[str],
+    first_seed: int = FIRST_SEED,
 ) -> str:
     """Run launches of some kernels until they reached every instruction; what is wrong, or nothing."""
     covered = np.zeros(1, bool)
     uncovered = ""
-    machine = KernelMachine(functions, abi, tables, Random(FIRST_SEED))
+    machine = KernelMachine(functions, abi, tables, Random(first_seed))
     try:
-        for seed in range(FIRST_SEED, FIRST_SEED + MOST_SEEDS):
+        for seed in range(first_seed, first_seed + MOST_SEEDS):
             for cases, fair in _make_cases(Random(seed), kernels):
                 machine.restart(Random(seed))
                 covered = covered | _check_cases(machine, cases, fair)
@@ -158,7 +175,11 @@ def _compare_events(
     compared = np.repeat([one.events is not None for one in expected], [memory.count for memory in placed])
     for region, part in PARTS.items():
         if (compared & (log.by_region[region] != run.events.by_region[region])).any():
-            kind = {"stress": "the accesses of stress differ", "meeting": "threads meet in another way"}[part]
+            kind = {
+                "stress": "the accesses of stress differ",
+                "meeting": "threads meet in another way",
+                "warm reads": "other lines are read, or in another order",
+            }[part]
             raise KernelFault(f"{part}: {kind}")
     wrong = np.flatnonzero(compared & (log.all != run.events.all))
     if len(wrong):

@@ -5,17 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import product
 from random import Random
-from typing import Any
 
 from gpudiy.harness.host_side import COUNTERS, NOBODY
-from gpudiy.harness.kernel_meaning import WORD, Launch
-from gpudiy.harness.outcome_meaning import NEARBY, Outcome, hash_of, location_offset
-from gpudiy.harness.shape import PLACES, VARIABLES
+from gpudiy.harness.kernel_meaning import COUNT, WORD, Launch, location_offset
+from gpudiy.harness.kernel_plans import (
+    PATTERNS,
+    SCRATCHPAD_WORDS,
+    Plan,
+    number_instances,
+    plan_places,
+    plan_shared,
+    plan_stress,
+    plan_warming,
+)
+from gpudiy.harness.kernel_times import bring_times_together, plan_times
+from gpudiy.harness.outcome_meaning import NEARBY, Outcome, hash_of
+from gpudiy.harness.shape import VARIABLES
 
-Plan = dict[str, Any]  # fields of a launch by name
 TESTS = 5  # in the table of functions
 PAIRS = (0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 13, 16, 17, 20, 24, 28, 29, 33, 48)  # so that each unrolled loop runs, and ends
-PATTERNS = (0, 1, 2, 3, 9)
 
 
 @dataclass(slots=True)
@@ -37,6 +45,7 @@ class LaunchCase:
     results: list[int] = field(default_factory=list)
     table: list[int] = field(default_factory=list)
     scratchpad: int = 0  # words
+    shared_stress: int = 0  # words of shared memory behind those of the tests
     block_words: int = 0  # of the locations of an instance, if those of the next one are far away
     hasty: bool = False  # threads give up a meeting soon, if others are late
 
@@ -60,10 +69,17 @@ def make_runs(dice: Random, kernel: str, cluster: int, count: int) -> list[Launc
         places = [NOBODY] * len(plan["thread_at"])
         places[dice.randrange(plan["own"], len(places))] = dice.choice((0, 1, 7, 0x7FFFFFFF))
         shared = dice.choice((0, 1, 2, 3, 4)) if number % 4 else 0
-        fields = {**plan, **_plan_stress(dice), **plan_shared(dice, plan, shared), "thread_at": places}
+        fields = {
+            **plan,
+            **plan_stress(dice),
+            **plan_shared(dice, plan, shared),
+            **plan_warming(dice),
+            "thread_at": places,
+        }
         fields |= {
             "rounds": 0 if number == 0 else dice.randint(1, 3),
             "threads": dice.choice((1, 1, 2, 3)),
+            "devices": 1 + number // 4 % 2,
             "finished_threads": dice.choice((0, WORD, WORD)),
             "barrier_percent": dice.choice((0, 60, 100, 100)),
             "spin_limit": dice.choice((0, 1, 2)),
@@ -79,7 +95,7 @@ def make_meetings(dice: Random) -> list[LaunchCase]:
         plan = plan_places(dice, 1, 8, warps)
         own = len(plan["thread_at"]) - plan["own"]
         places = [NOBODY] * plan["own"] + list(range(own))
-        fields = {**plan, **_plan_stress(dice), "thread_at": places, "rounds": 2, "threads": own}
+        fields = {**plan, **plan_stress(dice), **plan_warming(dice), "thread_at": places, "rounds": 2, "threads": own}
         fields |= {"finished_threads": WORD, "barrier_percent": 100, "spin_limit": limit}
         case = _finish_run(dice, "run", 1, fields)
         case.alone, case.hasty, case.meetings = False, limit < 10, [0] * len(case.meetings)
@@ -91,10 +107,10 @@ def make_stress(dice: Random) -> list[LaunchCase]:
     """Launches of one thread that only stresses, or before a round, for every pattern and many numbers of accesses."""
     cases = []
     for testing_groups, pattern, pairs in product((0, 1), PATTERNS, PAIRS):
-        plan = {**plan_places(dice, 1, 1, 1), **_plan_stress(dice), "cluster_groups": 1}
+        plan = {**plan_places(dice, 1, 1, 1), **plan_stress(dice), "cluster_groups": 1}
         plan |= {"rounds": 1 + testing_groups, "finished_threads": WORD, "testing_groups": testing_groups}
         for name in ("stress", "pre_stress"):
-            plan |= {f"{name}_percent": 100, f"{name}_pattern": pattern}
+            plan |= {f"{name}_percent": 100, f"{name}_pattern": pattern, "shared_stress_percent": 100 * (pattern == 9)}
             plan[f"{name}_iterations"] = max(0, 2 * pairs - dice.randrange(2))
         case = _finish_run(dice, "run", 1, plan)
         case.groups = 1
@@ -103,83 +119,46 @@ def make_stress(dice: Random) -> list[LaunchCase]:
     return cases
 
 
-def plan_places(dice: Random, cluster: int, warp_size: int, warps: int) -> Plan:
-    """How threads are assigned; `own` is the first of the places of this kernel."""
-    size = cluster if cluster > 1 else dice.choice((1, 1, 2, 3))
-    places_warps, places_lanes = (
-        dice.randint(1, min(warps, 2)),
-        dice.choice([one for one in (1, 2, 4) if one <= warp_size]),
-    )
-    clusters, cta_groups = dice.choice(((1, 1), (1, 1), (1, 2), (2, 1)))
-    kernel_number = dice.choice((0, 0, 1)) if places_lanes < 4 else 0
-    own = clusters * size * places_warps * places_lanes
-    warp_groups, lane_groups = warps // places_warps, warp_size // places_lanes
-    assert (kernel_number + 1) * own <= PLACES
-    return {
-        "own": kernel_number * own,
-        "thread_at": [NOBODY] * ((kernel_number + 1) * own),
-        "kernel_number": kernel_number,
-        "group_size": warp_size * warps,
-        "seed": dice.getrandbits(32),
-        "batch": dice.randint(1, 3),
-        "instance_groups": cta_groups * warp_groups * lane_groups,
-        "devices": dice.choice((1, 1, 2)),
-        "testing_groups": clusters * cta_groups * size,
-        "cluster_groups": size,
-        "warp_size": warp_size,
-        "places_clusters": clusters,
-        "places_warps": places_warps,
-        "places_lanes": places_lanes,
-        "cta_groups": cta_groups,
-        "warp_groups": warp_groups,
-        "lane_groups": lane_groups,
-        "wide": dice.choice((0, 1)),
-        "shuffle_percent": dice.choice((0, 50, 100, 100)),
-        "rows": dice.choice((1, 3)) + 3,
-    }
+def place_shared_stress(case: LaunchCase) -> None:
+    """Put the stressed words of shared memory behind those of the tests."""
+    launch = case.launch
+    slots = launch.shared_variables * launch.warp_groups * launch.lane_groups * launch.batch
+    case.launch = Launch({**launch.fields, "shared_stress_at": 2 * launch.shared_stride * slots})
+    case.shared_stress = launch.warp_size * launch.stress_lane_stride + 1
 
 
-def _plan_stress(dice: Random) -> Plan:
-    return {
-        "stress_percent": dice.choice((0, 60, 100, 100)),
-        "stress_iterations": dice.randint(0, 20),
-        "stress_pattern": dice.choice(PATTERNS),
-        "stress_lines": dice.choice((1, 3, 16)),
-        "stress_line_size": dice.choice((1, 8, 64)),
-        "stress_lane_stride": dice.choice((1, 4)),
-        "pre_stress_percent": dice.choice((0, 60, 100, 100)),
-        "pre_stress_iterations": dice.randint(0, 20),
-        "pre_stress_pattern": dice.choice(PATTERNS),
-    }
-
-
-def plan_shared(dice: Random, plan: Plan, count: int) -> Plan:
-    """So many shared variables: their values at the start, where they are, and which rows receive them."""
-    homes = plan["cluster_groups"] * plan["places_clusters"]
-    return {
-        "shared_variables": count,
-        "shared_stride": dice.choice((1, 2)),
-        "shared_initial": [dice.getrandbits(64) for _ in range(count)],
-        "shared_row": [dice.choice((0, 1 + number, 1 + number)) for number in range(count)],
-        "shared_home": [plan["kernel_number"] * homes + dice.randrange(homes) for _ in range(count)],
-    }
+def place_locations(dice: Random, case: LaunchCase) -> None:
+    """Locations for all instances of a run; if they are few, blocks are sometimes very far apart."""
+    launch = case.launch
+    instances = launch.rounds * launch.batch * launch.instance_groups
+    slots = 8 * -(-instances // 8)
+    case.locations = _words(dice, slots * launch.variables * launch.location_bytes // 4)
+    if launch.variables and 0 < slots <= 16 and dice.random() < 0.5:
+        case.launch = Launch({**launch.fields, "pitch": 0x4000_0000 + 8 * dice.randrange(1 << 28)})
+        case.block_words = _block_words(case.launch)
 
 
 def _finish_run(dice: Random, kernel: str, cluster: int, fields: Plan) -> LaunchCase:
     own = ("own", "kernel_number", "group_size")
+    fields |= number_instances(dice, fields)
     launch = Launch({name: value for name, value in fields.items() if name not in own})
     all_groups = launch.testing_groups + launch.cluster_groups * dice.choice((0, 1, 1))
     case = LaunchCase(
         kernel, launch, all_groups, Launch(fields).group_size, Launch(fields).kernel_number, cluster=cluster
     )
     case.test, case.specification = dice.randrange(TESTS), dice.getrandbits(64)
-    case.scratchpad = launch.stress_lines * launch.stress_line_size + launch.warp_size * launch.stress_lane_stride
+    place_shared_stress(case)
+    case.scratchpad = SCRATCHPAD_WORDS + launch.warp_size * launch.stress_lane_stride
     threads = launch.threads or 1
     case.meetings = [_meeting(dice, threads) for _ in range(launch.rounds * launch.instance_groups)]
     case.counters = [dice.choice((0, dice.getrandbits(31))) for _ in COUNTERS]
-    case.counters[3] = dice.choice((WORD, WORD - 0xFF, dice.getrandbits(32)))  # so that the carry is counted
-    case.counters[5] = 0
+    case.counters[COUNT["stress_low"]] = dice.choice(
+        (WORD, WORD - 0xFF, dice.getrandbits(32))
+    )  # so that the carry is counted
+    case.counters[COUNT["finished"]] = 0
+    case.counters[COUNT["warmed_low"]] = dice.choice((WORD, WORD, dice.getrandbits(32)))
     case.results = _words(dice, 2 * launch.rows * launch.rounds * launch.batch * launch.instance_groups)
+    place_locations(dice, case)
     return case
 
 
@@ -242,6 +221,7 @@ def make_reduces(dice: Random) -> list[LaunchCase]:
             "masks": [0, *(dice.randrange(8) for _ in range(variables - 1))],
             "sources": chosen,
             "table_slots": dice.choice((1, 1, 2, 2, 16)),
+            **plan_times(dice, ROWS_OF_RESULTS),
         }
         case = LaunchCase("reduce", _spread(dice, fields), 1, 1)
         case.block_words = _block_words(case.launch)
@@ -250,6 +230,8 @@ def make_reduces(dice: Random) -> list[LaunchCase]:
         for instance, outcome in enumerate(_outcomes(dice, case.launch, instances)):
             put_outcome(case, instance, outcome)
         case.table = [0] * (2 * case.launch.table_slots * (1 + len(chosen)))
+        if dice.random() < 0.5:
+            bring_times_together(dice, case.results, 2 if case.launch.wide else 1)
         cases.append(case)
     return cases
 
@@ -280,10 +262,12 @@ def make_busy_reduces(dice: Random) -> list[LaunchCase]:
     """Launches of `reduce` by many threads; in the first, there are more outcomes than the table of a CTA holds."""
     cases = []
     for groups, size, instances, kinds in ((1, 66, NEARBY + 5, NEARBY + 5), (2, 130, 7, 3), (2, 16, 32, 9)):
-        fields: Plan = {"observed": 1, "rows": 1, "instances": instances, "sources": [1], "table_slots": 2 * NEARBY}
+        fields: Plan = {"observed": 1, "rows": 5, "instances": instances, "sources": [1], "table_slots": 2 * NEARBY}
+        fields |= {"timed": 1, "threads": 2, "first_row": [1, 3]}
         case = LaunchCase("reduce", Launch(fields), groups, size, alone=False)
         values = _competing_values(dice, kinds) if kinds < NEARBY else [number * 0x10001 for number in range(kinds)]
-        case.results = [values[instance % kinds] for instance in range(instances)]
+        times = [[dice.getrandbits(32) for _ in range(4)] for _ in range(instances)]
+        case.results = [word for instance, words in enumerate(times) for word in (values[instance % kinds], *words)]
         case.table = [0] * (8 * NEARBY)
         cases.append(case)
     return cases

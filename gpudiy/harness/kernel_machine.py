@@ -24,7 +24,7 @@ from gpudiy.harness.kernel_meaning import (
 from optcheck.lane_access import DESCRIPTOR
 from optcheck.lane_control import return_from
 from optcheck.lane_machine import ROWS, LaneMachine, Lanes
-from optcheck.lane_memory import CALL, EVERYBODY, FAR, STACK_TOP, STACK_WORDS, WINDOW, LaunchMemory, Region
+from optcheck.lane_memory import CALL, EVERYBODY, FAR, STACK_TOP, WINDOW, LaunchMemory, Region
 from optcheck.lane_operations import make_operations
 from optcheck.lane_values import Threads, Words
 from optcheck.listing import SassFunction
@@ -33,6 +33,7 @@ from optcheck.machine_code import NATIVE, MachineCode
 from optcheck.path_proof import KEPT
 
 BUFFERS = (LAUNCH, LOCATIONS, RESULTS, MEETINGS, SCRATCHPAD, COUNTER_WORDS, TABLE)  # in the order of the parameters
+NONE = 1 << 30  # behind all words of shared memory
 TABLE_SYMBOL = "test_functions"
 SCRATCH = [row for name, row in ROWS.items() if name[0] == "R" and name not in KEPT and name not in ("R20", "R21")]
 SCRATCH += [row for name, row in ROWS.items() if name[:2] == "UR" and int(name[2:]) < 32]
@@ -116,10 +117,13 @@ class KernelMachine:
             memory=self.memory,
             constants=self._constants(),
             tables=self.tables,
-            shared_words=max(128, *(_shared_words(case) for case in cases)),
+            shared_words=max(128, *(_shared_words(case) + case.shared_stress for case in cases)),
             shared_base=self.abi.shared_base,
             regions=len(BUFFERS) + 2,
             summed=(COUNTER_WORDS,),
+            watched=() if cases[0].kernel in ("reset", "reduce") else (LOCATIONS,),
+            stressed_words=np.array([_shared_words(case) if case.shared_stress else NONE for case in cases]),
+            several=np.array([case.launch.devices > 1 for case in cases]),
             dice=self.dice,
             native=self._call_test,
             fair=fair,
@@ -170,11 +174,9 @@ class KernelMachine:
 
     def _call_test(self, machine: LaneMachine, threads: Threads, addresses: Words) -> None:
         """A test: its arguments are noted, it changes shared variables, and leaves scratch registers in disorder."""
-        top = machine.read(threads, "R1").astype(np.int64) - (STACK_TOP - 4 * STACK_WORDS)
-        shared = [machine.local[threads, np.clip(top // 4 + word, 0, STACK_WORDS - 1)] for word in (0, 1)]
         arguments = [machine.registers[row, threads] for row in ARGUMENTS]
         nowhere = np.zeros(len(threads), np.int64)
-        machine.events.note(threads, CALL, nowhere, addresses // np.uint32(16), *arguments, *shared)
+        machine.events.note(threads, CALL, nowhere, addresses // np.uint32(16), *arguments)
         for place, thread in enumerate(threads.tolist()):
             case = self.cases[int(machine.lanes.launch[thread])]
             if case.launch.shared_variables:
@@ -208,7 +210,7 @@ def change_shared(shared: Words, case: LaunchCase, test_thread: int, first: int,
     """What the tests of this harness do to shared variables: each instance changes its own, by what it found."""
     launch = case.launch
     groups, count = launch.warp_groups * launch.lane_groups, launch.shared_variables
-    for number, instance in enumerate(range(first, min(end, first + 1000), max(1, launch.instance_groups))):
+    for number, instance in enumerate(range(first, min(end, first + 1000), max(1, launch.instance_step))):
         for variable in range(count):
             place = 2 * ((group + number * groups) * count + variable) * launch.shared_stride
             if place + 1 < len(shared):

@@ -6,11 +6,11 @@ function here has the name of the one in the templates, or nearly so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpudiy.harness.host_side import COUNTERS, NOBODY
-from optcheck.lane_memory import BARRIER, CALL, STRENGTHS, event_kind
+from optcheck.lane_memory import BARRIER, CALL, SHARED_LOAD, SHARED_STORE, STRENGTHS, event_kind
 from optcheck.sass import Touch
 
 WORD = 0xFFFFFFFF
@@ -19,7 +19,7 @@ LAUNCH, LOCATIONS, RESULTS, MEETINGS, SCRATCHPAD, COUNTER_WORDS, TABLE, FUNCTION
 COUNT = {counter.name: number for number, counter in enumerate(COUNTERS)}
 STRESS = 0x07F3B000
 CAME, DONE, GAVE_UP, START_UP = 1, 1 << 8, 1 << 16, 64
-VOLATILE = STRENGTHS["SYS"]
+VOLATILE, CACHED = STRENGTHS["SYS"], STRENGTHS["CTA"]
 
 Fields = Mapping[str, int | Sequence[int]]
 Event = tuple[int, ...]  # kind, region, place, data
@@ -115,9 +115,11 @@ def find_position(launch: Launch, thread: KernelThread, kernel_number: int, roun
     group = group_position(launch, thread)
     cluster, cta = divmod(group, size)
     warp, lane = divmod(thread.number, launch.warp_size)
+    era = round & launch.era_mask
+    if happens(launch.shuffle_percent, seed, era, 2):
+        cluster = shuffle(cluster, launch.places_clusters * launch.cta_groups, random_number(seed, era, 3))
+        cta = shuffle(cta, size, random_number(seed, era, 4))
     if happens(launch.shuffle_percent, seed, round, 2):
-        cluster = shuffle(cluster, launch.places_clusters * launch.cta_groups, random_number(seed, round, 3))
-        cta = shuffle(cta, size, random_number(seed, round, 4))
         warp = shuffle(warp, thread.size // launch.warp_size, random_number(seed, round, 5))
         lane = shuffle(lane, launch.warp_size, random_number(seed, round, 6))
     home = (kernel_number * launch.places_clusters + cluster // launch.cta_groups) * size + cta
@@ -146,7 +148,25 @@ def stress_place(launch: Launch, thread: KernelThread, round: int) -> int:
     warp = (thread.group * thread.size + thread.number) // launch.warp_size
     line = (warp + random_number(launch.seed, round, 7) & WORD) % launch.stress_lines
     lane = thread.number % launch.warp_size
-    return line * launch.stress_line_size + lane * launch.stress_lane_stride
+    return launch.element("stress_line_at", line) + lane * launch.stress_lane_stride
+
+
+def stress_shared(launch: Launch, thread: KernelThread, run: KernelThreadRun, accesses: int) -> int:
+    """Accesses to one word of shared memory, in pairs; how many there are."""
+    place = launch.shared_stress_at + thread.number % launch.warp_size * launch.stress_lane_stride
+    pairs = (accesses + 1 & WORD) // 2
+    for number in range(pairs):
+        run.events += [(SHARED_STORE, 0, place, number), (SHARED_LOAD, 0, place)]
+    return 2 * pairs
+
+
+def stress_in_round(
+    launch: Launch, thread: KernelThread, run: KernelThreadRun, round: int, pattern: int, accesses: int
+) -> int:
+    """Stress of shared memory or of the scratchpad; how many accesses it makes."""
+    if happens(launch.shared_stress_percent, launch.seed, round, 20):
+        return stress_shared(launch, thread, run, accesses)
+    return stress(run, stress_place(launch, thread, round), pattern, accesses)
 
 
 def only_stress(launch: Launch, thread: KernelThread, run: KernelThreadRun, finished: bool) -> None:
@@ -156,16 +176,48 @@ def only_stress(launch: Launch, thread: KernelThread, run: KernelThreadRun, fini
         if finished:
             break
         if happens(launch.stress_percent, launch.seed, round, 8):
-            place = stress_place(launch, thread, round)
-            run.count("stress", stress(run, place, launch.stress_pattern, launch.stress_iterations))
+            pattern, accesses = launch.stress_pattern, launch.stress_iterations
+            run.count("stress", stress_in_round(launch, thread, run, round, pattern, accesses))
 
 
 def stress_before(launch: Launch, thread: KernelThread, run: KernelThreadRun, round: int) -> int:
     """Stress before a round; how many accesses it makes."""
     if not happens(launch.pre_stress_percent, launch.seed, round, 9):
         return 0
-    place = stress_place(launch, thread, round)
-    return stress(run, place, launch.pre_stress_pattern, launch.pre_stress_iterations)
+    return stress_in_round(launch, thread, run, round, launch.pre_stress_pattern, launch.pre_stress_iterations)
+
+
+def first_instance(launch: Launch, round: int, instance_group: int) -> int:
+    """The first instance of an instance group in a round."""
+    return round * launch.round_step + instance_group * launch.group_step & WORD
+
+
+def instances_of(launch: Launch, round: int, instance_group: int) -> range:
+    """The instances of an instance group in a round."""
+    first = first_instance(launch, round, instance_group)
+    return range(first, first + launch.batch * launch.instance_step, launch.instance_step)
+
+
+def location_offset(launch: Launch, instance: int, variable: int) -> int:
+    """Where a variable of an instance is, from the first location, in bytes."""
+    block = (instance ^ launch.element("masks", variable)) * launch.pitch
+    return block + (variable * launch.location_bytes & WORD)
+
+
+def warm_lines(launch: Launch, run: KernelThreadRun, position: Position, round: int) -> int:
+    """Reads of locations before the threads meet; how many there are."""
+    if not happens(launch.warm_percent, launch.seed, round, 11):
+        return 0
+    instances = instances_of(launch, round, position.instance_group)
+    chosen = random_number(launch.seed, instances.start, 12 + position.test_thread & WORD)
+    reads: list[Event] = [
+        (event_kind(Touch.LOAD, CACHED), LOCATIONS, location_offset(launch, instance, variable) // 4)
+        for instance in instances
+        for variable in range(launch.variables)
+        if chosen >> variable & 1
+    ]
+    run.events += reads
+    return len(reads)
 
 
 def announce(launch: Launch, word: int, what: int) -> Event:
@@ -189,7 +241,6 @@ def leave_meeting(launch: Launch, run: KernelThreadRun, word: int, before: int, 
     """What the meeting holds after the thread left it."""
     run.events.append(announce(launch, word, DONE))
     done = before >> 8 & 0xFF
-    run.count("overlaps", int(done == 0 and before & 0xFF == launch.threads))
     if done + 1 == launch.threads and happens(launch.barrier_percent, launch.seed, round, 10):
         run.count("meetings", int(before >> 16 == 0))
         run.count("timeouts", int(before >> 16 != 0))
@@ -201,7 +252,7 @@ def run_thread(
 ) -> KernelThreadRun:
     """The kernel `run`, for a thread that nobody else meets; `call` is what is passed to every test besides numbers.
 
-    `call` is the number of the test and, each in two words: launch, locations, results, specification, shared.
+    `call` is the number of the test and, each in two words: shared, locations, results, specification.
     """
     run = KernelThreadRun()
     if group_position(launch, thread) >= launch.testing_groups:
@@ -215,6 +266,7 @@ def run_thread(
         run.count("stress", stress_before(launch, thread, run, round))
         if position.test_thread != NOBODY:
             word = round * launch.instance_groups + position.instance_group
+            run.count("warmed", warm_lines(launch, run, position, round))
             meetings[word] = meet(launch, run, word, meetings[word], round)
             run.events.append(call_event(launch, position, round, call))
             run.calls.append((round, position))
@@ -227,17 +279,8 @@ def run_thread(
 
 def call_event(launch: Launch, position: Position, round: int, call: Sequence[int]) -> Event:
     """The event of a call of the test."""
-    at_once = launch.batch * launch.instance_groups
-    first, end = round * at_once + position.instance_group, (round + 1) * at_once
-    test, addresses, specification, shared = call[0], call[1:7], call[7:9], call[9:]
+    first = first_instance(launch, round, position.instance_group)
+    end = first + launch.batch * launch.instance_step & WORD
+    test, addresses, specification = call[0], call[1:7], call[7:9]
     numbers = (position.test_thread, first, end, position.group_in_cta)
-    return (CALL, 0, test, *addresses, *numbers, *specification, *shared)
-
-
-def instances_of(launch: Launch, position: Position, round: int) -> Iterator[tuple[int, int]]:
-    """The instances that a position runs in a round, each with its slot in shared memory."""
-    at_once = launch.batch * launch.instance_groups
-    groups = launch.warp_groups * launch.lane_groups
-    first = round * at_once + position.instance_group
-    for number, instance in enumerate(range(first, (round + 1) * at_once, launch.instance_groups)):
-        yield instance, position.group_in_cta + number * groups
+    return (CALL, 0, test, *addresses, *numbers, *specification)

@@ -18,9 +18,10 @@ from pathlib import Path
 from gpudiy.files import write_whole
 from gpudiy.harness.build_options import DEFAULT_OPTIONS, BuildOptions
 from gpudiy.harness.inline_ptx import ThreadPtx
+from gpudiy.harness.loop_bounds import bound_loops
 from gpudiy.harness.nvjitlink import CubinLinker, linker_for
 from gpudiy.harness.nvrtc import CompileError, Compiler, Product, compiler_for
-from gpudiy.harness.shape import Shape, obstacle_of_shape, shape_of
+from gpudiy.harness.shape import Shape, is_timed, obstacle_of_shape, shape_of
 from gpudiy.harness.skeleton import OPTIONS, PtxSkeleton, Signature, compile_skeletons, ptx_header, signature
 from gpudiy.harness.source import PREFIX, Dialect, NotRunnable, constants_of, prelude, ptx_blocks, run_kernels
 from gpudiy.harness.spelling import spelling_for
@@ -30,6 +31,10 @@ from optcheck.binary import TESTS
 
 CLUSTER_ARCHITECTURE = 90  # sm_90 and later have clusters
 CLUSTERS = (2, 3, 4)  # CTAs per cluster for which there is a kernel
+# Registers of a thread, at most: 36 warps fit on an SM. With 48, the code of `reduce` for sm_100 has results that
+# nobody reads; with 40, code of some tests uses the stack between their accesses. optcheck refuses both. Code that is
+# not optimised at all has no limit: it would keep everything on the stack.
+REGISTERS = 56
 KERNELS = "kernels.o"
 ERROR_LINE = re.compile(r"\bline (\d+)\s*; (?:error|fatal)\s*:\s*(.*)")
 
@@ -45,15 +50,21 @@ class PtxTest:
     constants: tuple[int, ...]
     signature: Signature
 
+    @property
+    def run_form(self) -> Test:
+        """The test as it runs, with bounds on its loops."""
+        return bound_loops(self.test)
+
     @staticmethod
     def of(test: Test, architecture: str) -> PtxTest:
         """The code of a test for an architecture; raises `NotRunnable`."""
-        shape = shape_of(test)
+        shape = shape_of(test, timed=is_timed(architecture))
         found = obstacle_of_shape(test, shape)
         if found is not None:
             raise NotRunnable(found)
-        blocks = ptx_blocks(test, spelling_for(architecture))
-        seen = signature(test, shape, blocks)
+        run_form = bound_loops(test)
+        blocks = ptx_blocks(run_form, shape, spelling_for(architecture))
+        seen = signature(run_form, shape, blocks)
         return PtxTest(test, shape, _function_name(seen, blocks), blocks, constants_of(blocks), seen)
 
 
@@ -109,7 +120,7 @@ class Assembler:
         """The cubin of a module with these tests in this order; raises `RejectedTests`."""
         ptx = self.ptx(codes)
         try:
-            return self.linker.link([ptx.encode(), self.kernels], self.architecture, self.level)
+            return self.linker.link([ptx.encode(), self.kernels], self.architecture, self.level, self.registers)
         except CompileError as error:
             raise self._find_rejected(codes, error.log) from None
 
@@ -117,7 +128,7 @@ class Assembler:
         """The PTX of a module: each function once, even if tests share it; the texts of the tests; the table."""
         missing = {code.signature: code for code in codes if code.signature not in self.skeletons}
         self.skeletons |= compile_skeletons(
-            ((found, code.test, code.shape, code.blocks) for found, code in missing.items()),
+            ((found, code.run_form, code.shape, code.blocks) for found, code in missing.items()),
             self.compiler,
             self.architecture,
         )
@@ -145,16 +156,27 @@ class Assembler:
         """`reset`, `run` and `reduce`, to be linked with a table of functions."""
         if not self._kernels:
             kept = None if self.folder is None else self.folder / KERNELS
-            self._kernels = _read_whole(kept) or self._compile_kernels()
+            self._kernels = _read_whole(kept) or self.compile_kernels()
             if kept is not None and not kept.exists():
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(kept, self._kernels + sha256(self._kernels).digest())
         return self._kernels
 
-    def _compile_kernels(self) -> bytes:
+    @property
+    def registers(self) -> int:
+        """The registers of a thread, at most; 0: no limit."""
+        return REGISTERS if self.level else 0
+
+    def kernels_ptx(self) -> bytes:
+        """The same kernels in PTX, for chips that come after this architecture."""
+        return self.compile_kernels(Product.PTX).rstrip(b"\0")
+
+    def compile_kernels(self, product: Product = Product.CUBIN) -> bytes:
+        """The kernels, compiled anew from the templates."""
         clusters = CLUSTERS if int(self.architecture.strip("sm_af")) >= CLUSTER_ARCHITECTURE else ()
         source = prelude(Dialect.CUDA) + "\n" + run_kernels([], Dialect.CUDA, clusters)
-        return self.compiler.compile(source, self.architecture, Product.CUBIN, OPTIONS, "kernels.cu")
+        options = (*OPTIONS, *([f"--maxrregcount={self.registers}"] if self.registers else []))
+        return self.compiler.compile(source, self.architecture, product, options, "kernels.cu")
 
     def _find_rejected(self, codes: Sequence[PtxTest], log: str) -> Exception:
         """The functions, threads and instructions of the lines of PTX in which the log has errors."""

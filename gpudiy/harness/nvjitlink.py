@@ -26,10 +26,15 @@ class CubinLinker:
     def version(self) -> str:
         return f"nvJitLink {self.numbers[0]}.{self.numbers[1]}"
 
-    def link(self, inputs: Sequence[bytes], architecture: str, level: int = 1) -> bytes:
-        """The cubin of PTX texts and relocatable cubins; raises `CompileError` with the log of the assembler."""
+    def link(self, inputs: Sequence[bytes], architecture: str, level: int = 1, registers: int = 0) -> bytes:
+        """The cubin of PTX texts and relocatable cubins; raises `CompileError` with the log of the assembler.
+
+        A thread gets at most so many `registers`, if given.
+        """
         handle = ctypes.c_void_p()
-        options = (ctypes.c_char_p * 2)(f"-arch={architecture}".encode(), f"-Xptxas=-O{level}".encode())
+        words = [f"-arch={architecture}", f"-Xptxas=-O{level}"]
+        words += [f"-maxrregcount={registers}"] if registers else []
+        options = (ctypes.c_char_p * len(words))(*(word.encode() for word in words))
         if self._call("Create", ctypes.byref(handle), ctypes.c_uint32(len(options)), options):
             raise CompileError(f"{self.version} does not know {architecture}")
         try:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gpudiy.harness.host_side import ADDRESS_TAG
-from gpudiy.harness.kernel_meaning import COUNT, COUNTER_WORDS, TABLE, WORD, Event, Launch
+from gpudiy.harness.kernel_meaning import COUNT, COUNTER_WORDS, TABLE, WORD, Event, Launch, location_offset
 from optcheck.lane_memory import BARRIER, SHARED_ATOMIC, STRENGTHS, event_kind
 from optcheck.sass import Touch
 
@@ -25,12 +25,6 @@ class OutcomeMemory:
     locations: Load
     results: Load
     address: int
-
-
-def location_offset(launch: Launch, instance: int, variable: int) -> int:
-    """Where a variable of an instance is, from the first location, in bytes."""
-    block = (instance ^ launch.element("masks", variable)) * launch.pitch
-    return block + (variable * launch.location_bytes & WORD)
 
 
 def initial_value(launch: Launch, address: int, instance: int, variable: int) -> int:
@@ -57,6 +51,40 @@ def observe(memory: OutcomeMemory, instance: int) -> Outcome:
                     value = ADDRESS_TAG | variable
         values.append(value)
     return tuple(values)
+
+
+def count_times(memory: OutcomeMemory, instances: Iterable[int]) -> dict[str, int]:
+    """What `count_times` of reduction.h adds to the counters for these instances."""
+    launch, wide = memory.launch, bool(memory.launch.wide)
+    counts = dict.fromkeys(("timed", "overlaps", "inversions", "skew"), 0)
+
+    def time_of(instance: int, thread: int, which: int) -> int:
+        row = launch.element("first_row", thread) + which
+        return memory.results((instance * launch.rows + row) * (8 if wide else 4), False)
+
+    for instance in instances if launch.timed else ():
+        origin = time_of(instance, 0, 0)
+        threads = range(max(1, launch.threads))
+        begins = [_sign(time_of(instance, thread, 0) - origin) for thread in threads]
+        ends = [_sign(time_of(instance, thread, 1) - origin) for thread in threads]
+        if max(begins) == min(ends):
+            continue
+        counts["timed"] += 1
+        counts["overlaps"] += max(begins) < min(ends)
+        counts["inversions"] += any(begins[thread] < begins[one] for thread, one in _pairs(launch, threads))
+        counts["skew"] += max(begins) - min(begins) & WORD
+    return counts
+
+
+def _pairs(launch: Launch, threads: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Each thread with the earlier one that it is compared with."""
+    found = ((thread, launch.element("earlier", thread)) for thread in threads if thread)
+    return ((thread, earlier - 1) for thread, earlier in found if earlier)
+
+
+def _sign(difference: int) -> int:
+    """A word as a number with a sign."""
+    return (difference + (1 << 31) & WORD) - (1 << 31)
 
 
 def hash_of(outcome: Outcome) -> int:

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from gpudiy.harness.inline_ptx import OTHERS_AT_BARRIER
+from gpudiy.harness.cta_barriers import obstacle_of_barriers, uses_barriers
+from gpudiy.harness.inline_ptx import BodyClock
+from gpudiy.harness.loop_bounds import bound_loops, count_cut_flags
 from gpudiy.litmus.access import ScalarType, Space
-from gpudiy.litmus.condition import AddressOf, FinalRegister, FinalVariable, Value
+from gpudiy.litmus.condition import AddressOf, FinalRegister, Value
 from gpudiy.litmus.flow import Use, memory_uses
-from gpudiy.litmus.instruction import Alu, Barrier, Store, Variable, operands_of
+from gpudiy.litmus.instruction import Alu, Store, Variable, operands_of
 from gpudiy.litmus.test import Test
 
 THREADS, VARIABLES, OBSERVED, PLACES, CONSTANTS, ZEROS = 8, 16, 32, 128, 32, 32  # the sizes of the arrays of a launch
+TIMES = 2  # words that a thread writes about its times: when it began, and when it ended
+FIRST_TIMED = 70  # the first architecture whose bodies are timed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +44,14 @@ class Shape:
     """`places` by thread; `clusters`, `ctas`, `warps`, `lanes` are the most places of a level inside the level above.
 
     `variables` lie in global, `shared` in shared memory; `observed` are the values of an outcome in the order of
-    `test.observed`, `rows` how many of them the threads write to the results.
+    `test.observed`. The results of an instance are `rows` words: those of thread t begin at `first_rows[t]`, with its
+    times if there is a `clock`, and those of shared variables are the last ones.
     """
 
     places: tuple[ThreadPlace, ...]
     kernels: int
     devices: tuple[int, ...]  # the device of each kernel
+    host: int | None  # the device that is the host; each of its threads counts as a kernel
     clusters: int
     ctas: int
     warps: int
@@ -54,13 +60,37 @@ class Shape:
     shared: tuple[str, ...]
     shared_homes: tuple[int, ...]
     observed: tuple[ObservedValue, ...]
+    first_rows: tuple[int, ...]
     rows: int
     wide: bool
     addresses: bool
+    clock: BodyClock | None
+    cut_flags: int = 0  # observed values, the last ones, that say whether a loop of a thread was cut
+    barriers: bool = False  # threads wait at barriers of their CTA, in which no other instance may run
+
+    @property
+    def timed(self) -> bool:
+        """Whether the threads say when they begin and end."""
+        return self.clock is not None
+
+    @property
+    def interleaves(self) -> bool:
+        """Whether threads of the test are lanes of one warp, which run in turns."""
+        return self.lanes > 1
 
     @property
     def threads(self) -> int:
         return len(self.places)
+
+    @property
+    def host_kernels(self) -> tuple[int, ...]:
+        """The kernels that are threads of the host."""
+        return tuple(kernel for kernel, device in enumerate(self.devices) if device == self.host)
+
+    @property
+    def gpu_devices(self) -> tuple[int, ...]:
+        """The device of each kernel that runs on a GPU."""
+        return tuple(device for device in self.devices if device != self.host)
 
     @property
     def word_bytes(self) -> int:
@@ -89,27 +119,43 @@ def obstacle_of_shape(test: Test, shape: Shape) -> str | None:
         return "its memory map contradicts its instructions"
     if any(variable.aliases is not None for variable in test.memory_map.variables):
         return "two of its variables are names of one location"
-    if any(isinstance(instruction, Barrier) for thread in test.threads for instruction in thread):
-        return OTHERS_AT_BARRIER
+    if shape.barriers:
+        found = obstacle_of_barriers(test, shape.warps, lanes=shape.lanes, shared=bool(shape.shared))
+        if found is not None:
+            return found
     if _shared_addresses(test):
         return "it stores or observes the address of a shared variable"
     return None
 
 
-def shape_of(test: Test) -> Shape:
-    """The shape of a test; `obstacle_of_shape` says whether a harness can run it."""
+def is_timed(architecture: str) -> bool:
+    """Whether code for the architecture reads clocks: before sm_70 the compiler moves them among the accesses."""
+    return int(architecture.strip("sm_af")) >= FIRST_TIMED
+
+
+def shape_of(test: Test, *, timed: bool = True, bounded: bool = True) -> Shape:
+    """The shape of a test; `obstacle_of_shape` says whether a harness can run it.
+
+    `timed`: the harness has a clock. Threads on two devices have no clock in common. `bounded`: the test runs with
+    bounds on its loops that are part of it; WGSL has others.
+    """
+    flags = count_cut_flags(test) if bounded else 0
+    test = bound_loops(test) if bounded else test
     places = _places(test)
+    devices = _devices(test)
+    clock = _common_clock(places) if timed and len(set(devices)) == 1 else None
     spaces = {variable.name: variable.space for variable in test.memory_map.variables}
     variables = tuple(name for name, space in spaces.items() if space is Space.GLOBAL)
     shared = tuple(name for name, space in spaces.items() if space is Space.SHARED)
     uses = memory_uses(test)
     types = {name: _type_for_value(test.initial_value(name)) for name in spaces} | _types(uses)
-    observed, rows = _rows(test, variables, types)
+    observed, first_rows, rows = _rows(test, variables, types, 0 if clock is None else TIMES)
     used = [*(types[name] for name in variables), *(row.type for row in observed)]
     shape = Shape(
         places=places,
         kernels=1 + max(place.kernel for place in places),
-        devices=_devices(test),
+        devices=devices,
+        host=test.scope_tree.host,
         clusters=1 + max(place.cluster for place in places),
         ctas=1 + max(place.cta for place in places),
         warps=1 + max(place.warp for place in places),
@@ -118,9 +164,13 @@ def shape_of(test: Test) -> Shape:
         shared=shared,
         shared_homes=(),
         observed=observed,
+        first_rows=first_rows,
         rows=rows,
         wide=any(type.bits == 64 for type in used),
         addresses=any(value.type.bits == 64 for value in observed) and _mentions_addresses(test),
+        clock=clock,
+        cut_flags=flags,
+        barriers=uses_barriers(test),
     )
     return _with_homes(uses, shape) if shared else shape
 
@@ -179,19 +229,35 @@ def _types(uses: Sequence[Use]) -> dict[str, ScalarType]:
     return types
 
 
+def _common_clock(places: Sequence[ThreadPlace]) -> BodyClock:
+    """The clock of an SM counts for the threads of one CTA, that of the GPU for all others."""
+    ctas = {(place.kernel, place.cluster, place.cta) for place in places}
+    return BodyClock.CYCLES if len(ctas) == 1 else BodyClock.NANOSECONDS
+
+
 def _rows(
-    test: Test, variables: tuple[str, ...], types: dict[str, ScalarType]
-) -> tuple[tuple[ObservedValue, ...], int]:
+    test: Test, variables: tuple[str, ...], types: dict[str, ScalarType], times: int
+) -> tuple[tuple[ObservedValue, ...], tuple[int, ...], int]:
+    """The observed values; for each thread its first row, where its `times` are; and the number of rows."""
     registers = {(found.thread, found.name): found.type for found in test.registers}
-    observed, rows = [], 0
+    counts = [times] * len(test.threads)
     for item in test.observed:
-        if isinstance(item, FinalVariable) and item.name in variables:
+        if isinstance(item, FinalRegister):
+            counts[item.thread] += 1
+    first_rows = [sum(counts[:thread]) for thread in range(len(counts))]
+    following = [row + times for row in first_rows]
+    rows = sum(counts)
+    observed = []
+    for item in test.observed:
+        if isinstance(item, FinalRegister):
+            observed.append(ObservedValue(registers[item.thread, item.name], row=following[item.thread]))
+            following[item.thread] += 1
+        elif item.name in variables:
             observed.append(ObservedValue(types[item.name], variable=variables.index(item.name)))
-            continue
-        type = registers[item.thread, item.name] if isinstance(item, FinalRegister) else types[item.name]
-        observed.append(ObservedValue(type, row=rows))
-        rows += 1
-    return tuple(observed), rows
+        else:
+            observed.append(ObservedValue(types[item.name], row=rows))
+            rows += 1
+    return tuple(observed), tuple(first_rows), rows
 
 
 def _mentions_addresses(test: Test) -> bool:

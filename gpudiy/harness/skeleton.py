@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from gpudiy.harness.function_source import constant_types, function_source, ptx_threads, result_rows, used_variables
+from gpudiy.harness.host_side import CONSTANT_MEMORY, LAUNCH_BYTES, PRIMES_BYTES
 from gpudiy.harness.inline_ptx import Input, Output, PtxLine, ThreadPtx
 from gpudiy.harness.nvrtc import Compiler, Product
 from gpudiy.harness.shape import Shape
@@ -34,6 +35,7 @@ class Signature:
     variables: int
     shared: int
     rows: tuple[tuple[tuple[int, str], ...], ...]  # for each thread the rows and types of its results
+    first_rows: tuple[int, ...]
     row_count: int
     wide: bool
     operands: tuple[tuple[tuple[Output, ...], tuple[Input, ...]], ...]
@@ -55,7 +57,7 @@ class PtxSkeleton:
                 return f"{number}_{thread}" if found[1] == "=" else registers[int(found[1])]
 
             lines = "\n".join(line.text for line in blocks[thread].lines)
-            parts += (OPERAND.sub(operand, lines), "\n", text.replace(NAME, name))
+            parts += (OPERAND.sub(operand, lines).replace("%%", "%"), "\n", text.replace(NAME, name))
         return "".join(parts)
 
 
@@ -68,7 +70,15 @@ def signature(test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> Signatur
         inputs = tuple(Input(e.kind, e.constraint, numbers.get(e.variable, ""), e.copy) for e in block.inputs)
         operands.append((tuple(Output("", o.constraint, o.type) for o in block.outputs), inputs))
     rows = tuple(tuple((row, str(type)) for row, type in found) for found in result_rows(test, shape))
-    return Signature(len(shape.variables), len(shape.shared), rows, shape.rows, shape.wide, tuple(operands))
+    return Signature(
+        variables=len(shape.variables),
+        shared=len(shape.shared),
+        rows=rows,
+        first_rows=shape.first_rows,
+        row_count=shape.rows,
+        wide=shape.wide,
+        operands=tuple(operands),
+    )
 
 
 def compile_skeletons(
@@ -88,9 +98,10 @@ def compile_skeletons(
 
 
 def ptx_header(compiler: Compiler, architecture: str) -> str:
-    """The version and target lines that the compiler writes."""
+    """The version and target lines that the compiler writes, and the declaration of what all functions read."""
     ptx = compiler.compile("", architecture, Product.PTX, OPTIONS).decode()
-    return "".join(f"{line}\n" for line in ptx.split("\n") if line.startswith((".version", ".target", ".address_size")))
+    lines = [line for line in ptx.split("\n") if line.startswith((".version", ".target", ".address_size"))]
+    return "\n".join((*lines, f".extern .const .align 8 .b8 {CONSTANT_MEMORY}[{LAUNCH_BYTES + PRIMES_BYTES}];", ""))
 
 
 def _marked_source(name: str, found: Signature, test: Test, shape: Shape, blocks: Sequence[ThreadPtx]) -> str:

@@ -1,8 +1,8 @@
-"""Tests to source in CUDA C++, OpenCL C, or C++ for the host: harness_templates/ with the code of the tests.
+"""Tests to source in CUDA C++, OpenCL C, WGSL, or C++ for the host: harness_templates/ with the code of the tests.
 
 A module has the kernels `reset` and `reduce` and the code of any number of tests. In CUDA and on the host one more
 kernel, `run`, calls the function of a test through the table `test_functions`, so that only the code of the test itself
-must be compiled; OpenCL has no such tables, so there every test has its own kernel.
+must be compiled; OpenCL and WGSL have no such tables, so there every test has its own kernel.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from gpudiy.harness.function_source import (
     result_rows,
     used_variables,
 )
-from gpudiy.harness.inline_ptx import ThreadPtx, Unrealisable
+from gpudiy.harness.inline_ptx import ThreadPtx, Timing, Unrealisable
+from gpudiy.harness.loop_bounds import bound_loops
 from gpudiy.harness.shape import CONSTANTS, Shape, obstacle_of_shape, shape_of
 from gpudiy.harness.spelling import Spelling
 from gpudiy.harness.templates import render, tidy
 from gpudiy.harness.thread_c11 import thread_c11
 from gpudiy.harness.thread_ptx import threads_ptx
+from gpudiy.harness.wgsl_obstacles import wgsl_obstacle
+from gpudiy.harness.wgsl_source import wgsl_function, wgsl_prelude
 from gpudiy.litmus.condition_text import term_text
 from gpudiy.litmus.content import content_hash
 from gpudiy.litmus.printer import print_test
@@ -42,12 +45,16 @@ class Dialect(StrEnum):
     CUDA = "cuda"
     OPENCL = "opencl"
     HOST = "host"
+    WGSL = "wgsl"
 
 
-OBSTACLES: dict[Dialect, Callable[[Test], str | None]] = {
-    Dialect.CUDA: lambda test: None,  # obstacles are found when the blocks are written
-    Dialect.OPENCL: c11_obstacles.obstacle,
-    Dialect.HOST: c11_obstacles.obstacle_on_host,
+OWN_KERNELS = (Dialect.OPENCL, Dialect.WGSL)  # in these every test has its own kernel
+OBSTACLES: dict[Dialect, Callable[[Test, Shape], str | None]] = {
+    # Others are found when the blocks are written.
+    Dialect.CUDA: lambda test, shape: c11_obstacles.obstacle_of_host_threads(test),
+    Dialect.OPENCL: lambda test, shape: c11_obstacles.obstacle(test),
+    Dialect.HOST: lambda test, shape: c11_obstacles.obstacle_on_host(test),
+    Dialect.WGSL: wgsl_obstacle,
 }
 
 
@@ -87,17 +94,23 @@ def obstacle(test: Test, dialect: Dialect) -> str | None:
 
 def render_test(test: Test, dialect: Dialect) -> RenderedTest:
     """The code of a test; raises `NotRunnable`."""
-    shape = shape_of(test)
-    found = obstacle_of_shape(test, shape) or OBSTACLES[dialect](test)
+    shape = shape_of(test, timed=dialect in (Dialect.CUDA, Dialect.HOST), bounded=dialect is not Dialect.WGSL)
+    found = obstacle_of_shape(test, shape) or OBSTACLES[dialect](test, shape)
     if found is not None:
         raise NotRunnable(found)
-    return _cuda_source(test, shape) if dialect is Dialect.CUDA else _c11_source(test, shape, dialect)
+    match dialect:
+        case Dialect.CUDA:
+            return _cuda_source(test, shape)
+        case Dialect.OPENCL | Dialect.HOST:
+            return _c11_source(test, shape, dialect)
+        case Dialect.WGSL:
+            return _wgsl_source(test, shape)
 
 
 def module_source(tests: Sequence[RenderedTest], dialect: Dialect) -> str:
     """The source of a module: what tests share, the code of the tests, and the kernels."""
     texts = [prelude(dialect), *(test.text for test in tests)]
-    if dialect is not Dialect.OPENCL:
+    if dialect not in OWN_KERNELS:
         clusters = sorted({test.shape.ctas for test in tests} - {1})
         texts.append(run_kernels([test.function for test in tests], dialect, clusters))
     return "\n".join(texts)
@@ -106,6 +119,8 @@ def module_source(tests: Sequence[RenderedTest], dialect: Dialect) -> str:
 @cache
 def prelude(dialect: Dialect) -> str:
     """What all tests of a module share, with the kernels `reset` and `reduce`."""
+    if dialect is Dialect.WGSL:
+        return wgsl_prelude()
     texts = [render("module.j2", dialect=str(dialect))]
     if dialect is Dialect.HOST:
         texts += ["", *(render("entry.j2", kernel=kernel, numbered=False) for kernel in ("reset", "reduce"))]
@@ -132,7 +147,7 @@ def run_kernels(functions: Sequence[str], dialect: Dialect, clusters: Iterable[i
                 what="the test of that number" + (f", in clusters of {cluster} CTAs" if cluster > 1 else ""),
                 kernel=name,
                 cluster=cluster,
-                function="test_functions[test]",
+                function="test_function",
                 shared="asked",
                 numbered=True,
             )
@@ -165,23 +180,25 @@ def constants_of(blocks: Sequence[ThreadPtx]) -> tuple[int, ...]:
     return constants
 
 
-def ptx_blocks(test: Test, spelling: Spelling = Spelling.RELAXED) -> tuple[ThreadPtx, ...]:
+def ptx_blocks(test: Test, shape: Shape, spelling: Spelling = Spelling.RELAXED) -> tuple[ThreadPtx, ...]:
     """The inline PTX of each thread, with accesses spelled for an architecture; raises `NotRunnable`."""
+    timing = Timing(shape.clock, shape.interleaves and spelling is not Spelling.VOLATILE)
     try:
-        return threads_ptx(test, spelling)
+        return threads_ptx(test, spelling, timing)
     except Unrealisable as problem:
         raise NotRunnable(f"P{problem.thread}: {problem}", problem.thread, problem.index) from None
 
 
 def _cuda_source(test: Test, shape: Shape) -> RenderedTest:
-    blocks = ptx_blocks(test)
+    run_form = bound_loops(test)
+    blocks = ptx_blocks(run_form, shape)
     constants = constants_of(blocks)
     name = function_name(test)
     text = function_source(
         name,
         _title(test),
         shape,
-        ptx_threads(shape, result_rows(test, shape), blocks),
+        ptx_threads(shape, result_rows(run_form, shape), blocks),
         used=used_variables(blocks),
         constant_types=constant_types(blocks),
         litmus=_quoted_lines(test),
@@ -190,10 +207,12 @@ def _cuda_source(test: Test, shape: Shape) -> RenderedTest:
 
 
 def _c11_source(test: Test, shape: Shape, dialect: Dialect) -> RenderedTest:
-    threads = [thread_c11(test, thread) for thread in range(len(test.threads))]
+    run_form = bound_loops(test)
+    threads = [thread_c11(run_form, thread, shape.timed) for thread in range(len(test.threads))]
     used = {name: 1 for thread in threads for name in thread.variables}
     name = function_name(test)
-    text = function_source(name, _title(test), shape, c11_threads(result_rows(test, shape), threads), used=used)
+    rows = result_rows(run_form, shape)
+    text = function_source(name, _title(test), shape, c11_threads(shape, rows, threads), used=used)
     if dialect is Dialect.HOST:
         return RenderedTest(test, shape, name, "run", text)
     kernel = f"run_{name.removeprefix(PREFIX)}"
@@ -206,6 +225,13 @@ def _c11_source(test: Test, shape: Shape, dialect: Dialect) -> RenderedTest:
         shared="yes" if shape.shared else "no",
         numbered=False,
     )
+    return RenderedTest(test, shape, name, kernel, text)
+
+
+def _wgsl_source(test: Test, shape: Shape) -> RenderedTest:
+    name = function_name(test)
+    kernel = f"run_{name.removeprefix(PREFIX)}"
+    text = wgsl_function(test, shape, function=name, kernel=kernel, title=_title(test))
     return RenderedTest(test, shape, name, kernel, text)
 
 

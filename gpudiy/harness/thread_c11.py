@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from gpudiy.harness.cta_barriers import count_warps, start_barrier, start_warps
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Access, Order, ScalarType, Scope, Space
 from gpudiy.litmus.condition import AddressOf, FinalRegister
@@ -48,12 +49,12 @@ class ThreadC11:
     thread: int
     lines: tuple[str, ...]
     variables: tuple[str, ...]
-    results: tuple[str, ...]  # C names of the observed registers, in the order of `test.observed`
+    results: tuple[str, ...]  # C names of the times and the observed registers, in the order of `test.observed`
 
 
-def thread_c11(test: Test, thread: int) -> ThreadC11:
-    """The statements of one thread; the test must have no obstacle."""
-    return _Writer(test, thread).write()
+def thread_c11(test: Test, thread: int, timed: bool = False) -> ThreadC11:
+    """The statements of one thread, between two looks at the clock if `timed`; the test must have no obstacle."""
+    return _Writer(test, thread).write(timed)
 
 
 def order_and_scope(access: Access) -> tuple[str, str] | None:
@@ -76,14 +77,23 @@ class _Writer:
         }
         self.variables: dict[str, None] = {}
 
-    def write(self) -> ThreadC11:
+    def write(self, timed: bool) -> ThreadC11:
         lines = [self._declare_register(name) for name in self.declarations]
+        times = ("begin", "end") if timed else ()
+        if timed:
+            lines.append("const u32 begin = read_clock();")
+        warps = start_warps(self.test, self.thread)
+        if warps:
+            lines.append(self._barrier(start_barrier(warps)))
         for index, instruction in enumerate(self.test.threads[self.thread]):
             lines += self._write_instruction(index, instruction)
         observed = [
             item.name for item in self.test.observed if isinstance(item, FinalRegister) and item.thread == self.thread
         ]
-        return ThreadC11(self.thread, tuple(lines), tuple(self.variables), tuple(self.names[name] for name in observed))
+        if timed:
+            lines.append("const u32 end = read_clock();")
+        results = (*times, *(self.names[name] for name in observed))
+        return ThreadC11(self.thread, tuple(lines), tuple(self.variables), results)
 
     def _declare_register(self, name: str) -> str:
         found = self.declarations[name]
@@ -113,8 +123,16 @@ class _Writer:
                 return [f"goto {self._label(target)};"]
             case isa.Label(name=name):
                 return [f"{self._label(name)}:;"]
-            case isa.ProxyFence() | isa.Barrier():
+            case isa.Barrier():
+                return [self._barrier(instruction)]
+            case isa.ProxyFence():
                 raise ValueError(f"{instruction} has no meaning in C11: see obstacle()")
+
+    def _barrier(self, barrier: isa.Barrier) -> str:
+        """A barrier of whole warps; the host build alone has them."""
+        assert isinstance(barrier.identifier, isa.Immediate)
+        warps = count_warps(barrier) or start_warps(self.test, self.thread)
+        return f"CTA_BARRIER({barrier.identifier.value}, {warps}, {int(barrier.mode.waits)});"
 
     def _access(self, index: int, instruction: isa.MemoryInstruction) -> list[str]:
         access = instruction.access

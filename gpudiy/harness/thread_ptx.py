@@ -5,27 +5,36 @@ gets an address for it, it stores one specification result per access: the value
 literal of the access. A launch passes no address, so the test pays for one branch only; but the code exists, and the
 compiler cannot remove it. It is a loop, which -O3 cannot turn into predicated instructions among those of the test.
 
+A clock, if one is given, is read before the first instruction of the thread and after the last one. Threads in lanes of
+one warp sleep before: so the launch decides who begins, and others begin meanwhile.
+
 Every constant that is stored is a separate input: otherwise two stores of 1 would share a register, and -O3 would fold
 the constant into the literal.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from gpudiy.harness.cta_barriers import barrier_text, start_barrier, start_warps
 from gpudiy.harness.inline_ptx import (
-    OTHERS_AT_BARRIER,
+    BEGIN,
+    END,
+    UNTIMED,
     Input,
     InputKind,
     Output,
     PtxLine,
     ThreadPtx,
+    Timing,
     Unrealisable,
     constraint_of,
+    copy_out,
+    register_names,
+    set_constant_predicate,
 )
 from gpudiy.harness.ptx_obstacles import expect_realisable
 from gpudiy.harness.spelling import Spelling, spell
@@ -39,7 +48,6 @@ from gpudiy.litmus.traits import opcode_of
 from optcheck.literal import Literal, type_number
 from optcheck.specification import access_spaces
 
-PLAIN_NAME = re.compile(r"[rp]\d+\Z", re.ASCII)  # no keyword of PTX, and no other name in the block
 FOLDED = (
     isa.AluOperation.ADD,
     isa.AluOperation.SUB,
@@ -58,13 +66,14 @@ class _Thread:
     observed: tuple[str, ...]  # registers
     spaces: tuple[tuple[int, Space | None], ...]  # of each access
     memory_map: MemoryMap
+    start_warps: int  # warps of its CTA that meet before every instance; 0: none
 
 
-def threads_ptx(test: Test, spelling: Spelling = Spelling.RELAXED) -> tuple[ThreadPtx, ...]:
+def threads_ptx(test: Test, spelling: Spelling = Spelling.RELAXED, timing: Timing = UNTIMED) -> tuple[ThreadPtx, ...]:
     """The blocks of all threads, with accesses spelled for an architecture; raises `Unrealisable`."""
     spaces, observed = access_spaces(test), test.observed
     threads = (_thread(test, thread, spaces[thread], observed) for thread in range(len(test.threads)))
-    return tuple(_write(thread, spelling) for thread in threads)
+    return tuple(_write(thread, spelling, timing) for thread in threads)
 
 
 def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observed: Iterable[Observable]) -> _Thread:
@@ -75,26 +84,31 @@ def _thread(test: Test, thread: int, spaces: Mapping[int, Space | None], observe
         tuple(item.name for item in observed if isinstance(item, FinalRegister) and item.thread == thread),
         tuple(spaces.items()),
         test.memory_map,
+        start_warps(test, thread),
     )
 
 
 @lru_cache(1 << 14)
-def _write(thread: _Thread, spelling: Spelling) -> ThreadPtx:
-    return _Writer(thread, spelling).write()
+def _write(thread: _Thread, spelling: Spelling, timing: Timing) -> ThreadPtx:
+    return _Writer(thread, spelling, timing).write()
 
 
 class _Writer:
-    def __init__(self, thread: _Thread, spelling: Spelling) -> None:
+    def __init__(self, thread: _Thread, spelling: Spelling, timing: Timing) -> None:
         if thread.memory_map.symbolic:
             raise Unrealisable(thread.number, None, "the memory map contradicts the instructions")
         self.memory_map = thread.memory_map
         self.thread = thread.number
         self.spelling = spelling
+        self.timing = timing
         self.instructions = thread.instructions
+        self.start_warps = thread.start_warps
         self.declarations = {declaration.name: declaration for declaration in thread.declarations}
         self.spaces = dict(thread.spaces)
-        self.names = _register_names(self.declarations)
-        self.outputs = tuple(
+        self.names = register_names(self.declarations)
+        self.times = (BEGIN, END) if timing.clock else ()
+        self.outputs = tuple(Output(name, "r", ScalarType.U32) for name in self.times)
+        self.outputs += tuple(
             Output(name, constraint_of(self.declarations[name].type), self.declarations[name].type)
             for name in thread.observed
         )
@@ -119,11 +133,16 @@ class _Writer:
         body = self.lines
         self.lines = []
         self._declare()
+        self._sleep()
+        self._read_clock(BEGIN)
+        self._start_together()
         head = self.lines
         self.lines = []
+        self._read_clock(END)
         self._specify()
         for number, output in enumerate(self.outputs):
-            self._add(_copy_out(number, output, self.names[output.register]))
+            if output.register not in self.times:
+                self._add(copy_out(number, output, self.names[output.register]))
         self._add("}")
         return ThreadPtx(self.thread, (*head, *body, *self.lines), self.outputs, tuple(self.inputs), len(self.copies))
 
@@ -164,7 +183,7 @@ class _Writer:
                 self.constants.clear()
                 self._add(f"{instruction.name}_%=:", index)
             case isa.Barrier():
-                raise Unrealisable(self.thread, index, OTHERS_AT_BARRIER)
+                self._add(f"{barrier_text(instruction)} // {instruction_text(instruction)}", index)
             case isa.Fence() | isa.ProxyFence():
                 self._statement(index, instruction)
 
@@ -306,7 +325,7 @@ class _Writer:
             and alu.type is ScalarType.PRED
             and isinstance(sources[0], isa.Immediate)
         ):
-            self._add(_set_constant_predicate(self.names[name], sources[0].value, self._guard_text(alu)), index)
+            self._add(set_constant_predicate(self.names[name], sources[0].value, self._guard_text(alu)), index)
             return
         self._statement(index, replace(alu, destination=self._register(alu.destination), sources=sources))
 
@@ -318,6 +337,18 @@ class _Writer:
         return self._value(operand.value, type) if isinstance(operand, isa.Immediate) else self._operand(operand)
 
     # The beginning and the end of the block.
+
+    def _sleep(self) -> None:
+        if self.timing.sleeps:
+            self._add(f"nanosleep.u32 {self._input(Input(InputKind.DELAY, 'r'))};")
+
+    def _start_together(self) -> None:
+        if self.start_warps:
+            self._add(barrier_text(start_barrier(self.start_warps)))
+
+    def _read_clock(self, time: str) -> None:
+        if self.timing.clock is not None:
+            self._add(f"mov.u32 %{self.times.index(time)},%%{self.timing.clock};")
 
     def _declare(self) -> None:
         self._add("{")
@@ -340,7 +371,7 @@ class _Writer:
         type, initial = declaration.type, declaration.initial
         if not isinstance(initial, AddressOf):
             if type is ScalarType.PRED:
-                return _set_constant_predicate(name, initial, "")
+                return set_constant_predicate(name, initial)
             return f"mov.{type} {name},{number_text(initial)};"
         address = self._address(initial.variable)
         shared = self.memory_map.space_of(initial.variable) is Space.SHARED
@@ -362,21 +393,3 @@ class _Writer:
         self._add("setp.eq.b32 unspecified,specified,0;")
         self._add("@unspecified bra specify_%=;")
         self._add("specified_%=:")
-
-
-def _register_names(declarations: dict[str, RegisterDeclaration]) -> dict[str, str]:
-    """Names for the block: `r0` and `p0` stay; others are changed, so that they do not clash with PTX or the block."""
-    return {
-        name: name if PLAIN_NAME.match(name) else f"x{number}_{re.sub('[^A-Za-z0-9_]', '_', name)}"
-        for number, name in enumerate(declarations)
-    }
-
-
-def _set_constant_predicate(name: str, value: int, guard: str) -> str:
-    return f"{guard}setp.{'eq' if value else 'ne'}.u32 {name},0,0;"
-
-
-def _copy_out(number: int, output: Output, name: str) -> str:
-    if output.type is ScalarType.PRED:
-        return f"selp.b32 %{number},1,0,{name};"
-    return f"mov.{output.type} %{number},{name};"

@@ -23,8 +23,10 @@ try:
 except MissingTool:
     pytest.skip("NVRTC is not there: pip install 'gpudiy[cuda-tools]'", allow_module_level=True)
 
+pytestmark = pytest.mark.usefixtures("kernels_are_known")
+
 CASES = Path(__file__).parent.parent / "data" / "built"
-EXPECTED = re.compile(r"\(\* expect: ([\w-]+)(?: on ((?:sm_\d+ ?)+))?(?:at ((?:\d ?)+))?\s*\*\)")
+EXPECTED = re.compile(r"\(\* expect: ([\w-]+)(?: on ((?:sm_\d+ ?)+))?(?: ?at ((?:\d ?)+))?\s*\*\)")
 ORDINARY = (("sm_80", 1), ("sm_90", 0), ("sm_120", 3))
 HEAVY = [
     pytest.param(name, level, marks=pytest.mark.heavy)

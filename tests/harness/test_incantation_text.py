@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from dataclasses import fields, replace
 from pathlib import Path
 
@@ -137,3 +138,13 @@ def test_the_page_is_made_from_the_parameters() -> None:
         path.write_text(page[:start] + parameter_table() + page[end:])
     else:
         assert page[start:end] == parameter_table()
+
+
+def test_a_search_tries_near_and_far_locations_evenly() -> None:
+    drawn = [random_incantation(random.Random(seed)) for seed in range(400)]
+    strides = Counter(one.location_stride for one in drawn)
+    assert set(strides) == {0, 1, 2, 4, 8, 16, 32, 64}
+    assert min(strides.values()) > 25
+    for name in ("warm_percent", "reuse_percent"):
+        quarters = Counter(min(3, getattr(one, name) // 25) for one in drawn)
+        assert min(quarters[quarter] for quarter in range(4)) > 60

@@ -134,7 +134,7 @@ def test_source_is_tidy_and_has_the_test_in_it() -> None:
         assert not re.search(r"\{[%{]|[%}]\}(?!;)", prelude(dialect))  # nothing of the templates is left
     cuda = render_test(test, Dialect.CUDA).text
     assert (
-        "st.relaxed.gpu.global.s32 [r1],%1; // st.cg.s32" in cuda
+        "st.relaxed.gpu.global.s32 [r1],%3; // st.cg.s32" in cuda
         and "ld.relaxed.gpu.global.s32 r2,[r3]; // ld.cg" in cuda
     )
     assert "memory_order" not in cuda
@@ -202,7 +202,7 @@ CTAS = "(device (kernel (cta P0) (cta P1)))"
         ("st.s32 [x],1 | ld.ca.s32 r0,[x]", CTAS, Dialect.OPENCL, "nothing like the cache operator .ca"),
         ("st.relaxed.cluster.s32 [x],1 | ld.s32 r0,[x]", CTAS, Dialect.OPENCL, "no scope .cluster"),
         ("fence.sc.cluster | ld.s32 r0,[x]", CTAS, Dialect.OPENCL, "no scope .cluster"),
-        ("bar.sync 0 | ld.s32 r0,[x]", CTAS, Dialect.CUDA, "waits at a barrier"),
+        ("bar.sync 0 | ld.s32 r0,[x]", CTAS, Dialect.OPENCL, "a barrier of OpenCL"),
         ("st.s32 [x],1 | ld.s32 r0,[x]", CLUSTER, Dialect.OPENCL, "in a cluster"),
     ],
 )
