@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType
 
 from gpudiy.devices.cuda_binaries import Binaries, FolderBinaries, FreshBinaries
-from gpudiy.devices.cuda_driver import driver_errors, image_errors
+from gpudiy.devices.cuda_driver import Driver, driver_errors, image_errors
 from gpudiy.devices.cuda_gpu import Gpu, Kernel, driver_version
-from gpudiy.devices.cuda_launch import Buffers, Kernels, launch
-from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, resident_groups
+from gpudiy.devices.cuda_launch import Buffers, Kernels, Parameters, TestKernel, launch
+from gpudiy.devices.cuda_occupancy import WARP_SIZE, Needs, describe_occupancy, resident_groups
 from gpudiy.devices.device import Chip, DeviceError, Observation
+from gpudiy.devices.host_access import check_host_access, check_memory, find_host_place
+from gpudiy.devices.host_threads import describe_host, host_threads_at_once, load_host_threads
 from gpudiy.devices.measuring import Launcher, measure
 from gpudiy.harness.build_options import BuildOptions
 from gpudiy.harness.built import BuiltTest
-from gpudiy.harness.host_side import Counted, decode
+from gpudiy.harness.host_side import Counted, decode, pack_launch
 from gpudiy.harness.incantation import Incantation
-from gpudiy.harness.launch_data import buffer_bytes, launch_bytes
+from gpudiy.harness.launch_data import buffer_bytes, host_launch_bytes, launch_values
 from gpudiy.harness.launch_plan import DeviceLimits, Impossible, LaunchPlan, plan_launch
-from gpudiy.harness.shape import Shape, shape_of
+from gpudiy.harness.shape import Shape, is_timed, shape_of
 from gpudiy.harness.source import Dialect, kernel_name, obstacle
 from gpudiy.litmus import Test
+from gpudiy.logs.memory_place import MEMORY, MemoryPlace
 from gpudiy.logs.record import Ending
 
 USUAL_GROUP = 128  # threads of a CTA, for the description of a device, where the kernel is not known yet
@@ -35,13 +37,13 @@ MOST_KERNELS = 8  # at the same time on a GPU, if it can run more than one
 class CudaDevice:
     """GPU number `ordinal`; other GPUs are used for tests whose threads are on several devices."""
 
-    def __init__(self, driver: ModuleType, ordinal: int) -> None:
+    def __init__(self, driver: Driver, ordinal: int) -> None:
         self._driver = driver
         self._gpus = _reachable(driver, ordinal)
         self._home = self._gpus[0]
         self._joined: set[int] = {ordinal}
         self._buffers = Buffers(self._home)
-        self._binaries: Binaries = FreshBinaries(BuildOptions(newest=driver.get_driver_version() // 1000))
+        self._binaries: Binaries = FreshBinaries(BuildOptions(newest=driver.version() // 1000))
         with self._home.enter():  # fails if the GPU cannot be used at all
             self._free_bytes = self._home.free_bytes()
 
@@ -56,16 +58,20 @@ class CudaDevice:
             self._binaries.toolkit(gpu.architecture),
             groups=resident_groups(gpu.multiprocessor, Needs(0, 0), USUAL_GROUP),
             group_size=gpu.most_threads,
+            launches=True,
+            gpu=True,
         )
 
     def obstacle(self, test: Test) -> str | None:
         found = obstacle(test, Dialect.CUDA)
         if found is not None:
             return found
-        shape = shape_of(test)
+        shape = shape_of(test, timed=is_timed(self._home.architecture))
         smallest = shape.warps * WARP_SIZE
         try:
             gpus = self._gpus_of(shape)
+            check_memory(gpus, self._buffers.place)
+            check_host_access(test, self._home, self._buffers.place)
             room = min(resident_groups(gpu.multiprocessor, Needs(0, 0, shape.ctas), smallest) for gpu in gpus)
             plan_launch(shape, Incantation(), self._limits(gpus, room, min(gpu.most_threads for gpu in gpus)))
         except Impossible as reason:
@@ -79,12 +85,18 @@ class CudaDevice:
         self._binaries = binaries
         return self.chip
 
+    def use_memory(self, place: str) -> str:
+        """Let the locations of tests lie there from now on; `obstacle` says which tests cannot have it so."""
+        with driver_errors(), self._home.enter():
+            self._buffers.use_place(MemoryPlace(place))
+        return place
+
     def prepare(self, tests: Sequence[Test]) -> None:
         self._binaries.prepare(tests, self._home.architecture)
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
-        shape = shape_of(test)
-        with driver_errors(self._driver):
+        shape = shape_of(test, timed=is_timed(self._home.architecture))
+        with driver_errors():
             try:
                 gpus = self._gpus_of(shape)
             except Impossible as reason:
@@ -92,37 +104,56 @@ class CudaDevice:
             self._join(gpus)
             binary = self._binaries.find(test, self._home.architecture)
             kernels = self._kernels(test, shape, gpus)
+            run_kernels = [one.kernel for one in kernels.run]
 
             def plan_rest(left: int) -> LaunchPlan:
-                return self._plan(shape, incantation, gpus, kernels.run, left)
+                return self._plan(shape, incantation, gpus, run_kernels, left)
 
             def launch_plan(plan: LaunchPlan, launch_seed: int) -> Counted:
                 sizes = buffer_bytes(shape, plan, incantation)
-                parameters = launch_bytes(test, shape, plan, incantation, launch_seed, binary.constants)
+                values = launch_values(test, shape, plan, incantation, launch_seed) | {"constants": binary.constants}
+                parameters = Parameters(pack_launch(values), host_launch_bytes(values))
                 with self._home.enter():
+                    self._buffers.use_host_place(find_host_place(shape, self._home))
                     self._buffers.fit(sizes)
                 table, counters = launch(kernels, self._buffers, plan, parameters, sizes)
                 return decode(shape, plan.table_slots, table, counters)
 
-            observation = measure(incantation, iterations, seed, Launcher(plan_rest, launch_plan, shape.kernels))
-        return replace(observation, optcheck=binary.optcheck, optcheck_text=binary.optcheck_text)
+            observation = measure(incantation, iterations, seed, Launcher(plan_rest, launch_plan))
+        occupancy = self._occupancy(gpus, observation.incantation or incantation)
+        host = (("host", describe_host()),) if kernels.host is not None else ()
+        return replace(
+            observation,
+            optcheck=binary.optcheck,
+            optcheck_text=binary.optcheck_text,
+            options=(*observation.options, (MEMORY, str(self._buffers.place)), ("occupancy", occupancy), *host),
+        )
+
+    def _occupancy(self, gpus: Sequence[Gpu], used: Incantation) -> str:
+        """The warps of an SM in the first launch, which is the largest."""
+        groups = _most_kernels(gpus) * (used.testing_groups + used.stress_groups)
+        return describe_occupancy(self._home.multiprocessor, groups, used.group_size)
 
     def close(self) -> None:
         """Free memory and contexts; the device cannot be used afterwards."""
-        with driver_errors(self._driver):
+        with driver_errors():
             with self._home.enter():
                 self._buffers.close()
             for gpu in self._gpus:
                 gpu.close()
 
     def _gpus_of(self, shape: Shape) -> list[Gpu]:
-        """The GPU of each kernel: the first device of the scope tree is this GPU."""
-        numbers = {device: number for number, device in enumerate(dict.fromkeys(shape.devices))}
+        """The GPU of each kernel that runs on one: the first device of the scope tree is this GPU."""
+        numbers = {device: number for number, device in enumerate(dict.fromkeys(shape.gpu_devices))}
         if len(numbers) > len(self._gpus):
             there = len(self._gpus)
             found = "no other GPU shares memory with this one" if there == 1 else f"only {there} GPUs share memory"
             raise Impossible(f"its threads are on {len(numbers)} devices, but {found}")
-        return [self._gpus[numbers[device]] for device in shape.devices]
+        for other in self._gpus[1 : len(numbers)]:
+            if self._driver.peer_atomics(other.ordinal, self._home.ordinal) is False:
+                pair = f"cuda:{self._home.ordinal} and cuda:{other.ordinal}"
+                raise Impossible(f"its threads are on {len(numbers)} devices, but there are no atomics between {pair}")
+        return [self._gpus[numbers[device]] for device in shape.gpu_devices]
 
     def _join(self, gpus: Sequence[Gpu]) -> None:
         """Let the GPUs of a test access the memory of the first one, where all buffers are."""
@@ -132,19 +163,19 @@ class CudaDevice:
                 self._joined.add(gpu.ordinal)
 
     def _kernels(self, test: Test, shape: Shape, gpus: Sequence[Gpu]) -> Kernels:
-        run: list[Kernel] = []
-        numbers: list[int] = []
-        for gpu in gpus:
+        run = []
+        on_gpus = [number for number in range(shape.kernels) if number not in shape.host_kernels]
+        for kernel_number, gpu in zip(on_gpus, gpus, strict=True):
             binary = self._binaries.find(test, gpu.architecture)
-            run.append(self._load(gpu, binary, kernel_name(shape.ctas), shape.ctas))
-            numbers.append(binary.number)
+            kernel = self._load(gpu, binary, kernel_name(shape.ctas), shape.ctas)
+            run.append(TestKernel(kernel, kernel_number, binary.number))
         home = self._binaries.find(test, self._home.architecture)
-        helpers = (self._load(self._home, home, name, 1) for name in ("reset", "reduce"))
-        return Kernels(tuple(run), tuple(numbers), *helpers)
+        reset, reduce = (self._load(self._home, home, name, 1) for name in ("reset", "reduce"))
+        return Kernels(tuple(run), reset, reduce, load_host_threads(test) if shape.host_kernels else None)
 
     def _load(self, gpu: Gpu, binary: BuiltTest, name: str, cluster_groups: int) -> Kernel:
         assert binary.file is not None
-        with gpu.enter(), image_errors(self._driver, driver_version(self._driver), binary.toolkit):
+        with gpu.enter(), image_errors(driver_version(self._driver), binary.toolkit):
             return gpu.kernel(self._binaries.cubin(binary), binary.file, name, cluster_groups)
 
     def _plan(
@@ -183,6 +214,7 @@ class CudaDevice:
             devices=len(self._gpus),
             shared_bytes=min(gpu.shared_bytes for gpu in gpus),
             memory_bytes=min(MOST_MEMORY, self._free_bytes // SHARE_OF_MEMORY),
+            host_threads=host_threads_at_once(),
         )
 
 
@@ -191,13 +223,13 @@ def _most_kernels(gpus: Sequence[Gpu]) -> int:
     return max(gpus.count(gpu) for gpu in gpus)
 
 
-def _reachable(driver: ModuleType, ordinal: int) -> list[Gpu]:
+def _reachable(driver: Driver, ordinal: int) -> list[Gpu]:
     """The GPU of that number, then every other GPU such that both can access the memory of the other."""
     first = Gpu(driver, ordinal)
     gpus = [first]
-    for number in range(driver.Device.count()):
+    for number in range(driver.count()):
         if number != ordinal:
             other = Gpu(driver, number)
-            if first.handle.can_access_peer(other.handle) and other.handle.can_access_peer(first.handle):
+            if driver.can_access_peer(ordinal, number) and driver.can_access_peer(number, ordinal):
                 gpus.append(other)
     return gpus

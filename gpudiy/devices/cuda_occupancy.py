@@ -59,6 +59,12 @@ def groups_of_one(sm: Multiprocessor, needs: Needs, group_size: int, dynamic_byt
     return min(limits)
 
 
+def describe_occupancy(sm: Multiprocessor, groups: int, group_size: int) -> str:
+    """How many warps an SM has when so many CTAs run on the device, of those that it can have: `36 of 64 warps`."""
+    warps = -(-groups // sm.count) * -(-group_size // WARP_SIZE)
+    return f"{warps} of {sm.threads // WARP_SIZE} warps"
+
+
 def _clusters(sms: int, on_one: int, size: int) -> int:
     """The clusters that are resident. A cluster lies in one GPC, whose size is unknown: the smallest is assumed."""
     if sms < PROCESSING_CLUSTER:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpudiy.errors import DeviceFailure
@@ -25,6 +25,8 @@ class Chip:
     simulated: bool = False
     groups: int = 0  # groups that run at the same time; 0: not known
     group_size: int = 0  # threads of a group that run at the same time; 1: they run in sequence
+    launches: bool = False  # whether it runs in launches, whose iterations are alike
+    gpu: bool = False  # whether it is a GPU, whose clocks rise when it has work
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,9 @@ class Observation:
     optcheck: str = ""
     optcheck_text: str = ""
     incantation: Incantation | None = None  # as it was used, where the device chose or changed a field
+    by_launch: Sequence[Mapping[Outcome, int]] = ()  # the outcomes of each launch; empty where they are not known
+    options: tuple[tuple[str, str], ...] = ()  # what else a record must tell of how it was run
+    layouts: Mapping[str, int] = field(default_factory=dict)  # launches by their layout, where the device draws it
 
     @property
     def iterations(self) -> int:
@@ -55,8 +60,9 @@ class Device(Protocol):
     """What runs tests, in the process that opened it.
 
     A device may also have `close()`; `warm_up(test)`, which does the work that a driver would do at the first launch;
-    and `use_built(folder)`: from then on it runs the binaries that `gpudiy build` wrote there, and no others. That
-    returns the `Chip` again, or raises `InputError`.
+    `use_built(folder)`: from then on it runs the binaries that `gpudiy build` wrote there, and no others, which returns
+    the `Chip` again, or raises `InputError`; and `use_memory(place)`: from then on the locations of tests lie there,
+    which returns the name of the place. Where that is not possible `obstacle` says so.
     """
 
     @property

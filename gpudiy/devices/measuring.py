@@ -5,17 +5,19 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from gpudiy.devices.device import DeviceError, Observation
 from gpudiy.harness.host_side import Counted
 from gpudiy.harness.incantation import Incantation
+from gpudiy.harness.launch_layout import draw_layout
 from gpudiy.harness.launch_plan import Impossible, LaunchPlan
 from gpudiy.litmus.outcome import Outcome
 from gpudiy.logs.record import Ending, Liveness
 
 MOST_SLOTS = 1 << 16  # of the table of outcomes
+PATIENCE = 16  # launches in a row without one outcome, after which a test is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +26,16 @@ class Launcher:
 
     plan: Callable[[int], LaunchPlan]
     launch: Callable[[LaunchPlan, int], Counted]
-    kernels: int = 1
 
 
 def measure(incantation: Incantation, iterations: int, seed: int, launcher: Launcher) -> Observation:
     """Run at least so many iterations; the same seed gives the same launches."""
     start = time.perf_counter()
     dice = random.Random(seed)
-    outcomes: Counter[Outcome] = Counter()
-    liveness = Liveness()
-    done, slots = 0, 0
+    by_launch: list[Mapping[Outcome, int]] = []
+    layouts: Counter[str] = Counter()
+    liveness: Liveness | None = None
+    done, slots, barren = 0, 0, 0
     used: Incantation | None = None  # in the first launch: the last one may be smaller
     while done < iterations:
         try:
@@ -41,13 +43,59 @@ def measure(incantation: Incantation, iterations: int, seed: int, launcher: Laun
         except Impossible as reason:
             raise DeviceError(str(reason), Ending.NOT_RUNNABLE) from None
         plan = replace(plan, table_slots=max(plan.table_slots, slots))
-        plan, counted = _launch_and_count(launcher, plan, dice.getrandbits(32))
+        found, plan = observe_launch(incantation, launcher, plan, dice.getrandbits(32))
+        layouts.update(found.layouts)
         slots = plan.table_slots
-        used = used or _describe_use(incantation, plan)
-        outcomes.update(counted.outcomes)
-        liveness += Liveness(counted.meetings, counted.timeouts, counted.overlaps, counted.stress_accesses)
-        done += plan.instances
-    return Observation(dict(outcomes), liveness, time.perf_counter() - start, incantation=used)
+        used = used or found.incantation
+        by_launch += found.by_launch
+        liveness = found.liveness if liveness is None else liveness + found.liveness
+        done += found.iterations
+        barren = 0 if found.iterations else barren + 1
+        if barren == PATIENCE:
+            raise DeviceError(f"a loop was cut in every instance of {barren} launches", Ending.TIMEOUT)
+    outcomes = sum((Counter(launch) for launch in by_launch), Counter())
+    return Observation(
+        dict(outcomes),
+        liveness or Liveness(),
+        time.perf_counter() - start,
+        incantation=used,
+        by_launch=by_launch,
+        layouts=layouts,
+    )
+
+
+def observe_launch(
+    incantation: Incantation, launcher: Launcher, plan: LaunchPlan, seed: int
+) -> tuple[Observation, LaunchPlan]:
+    """What one launch of a plan says, and the plan with a table that was large enough; raises `DeviceError`."""
+    plan, counted = _launch_and_count(launcher, plan, seed)
+    layout = draw_layout(plan, incantation, random.Random(seed))  # as the launch has drawn it
+    found = Observation(
+        counted.outcomes,
+        _signs_of_life(counted, plan.instances if layout.near else 0),
+        seconds=0.0,
+        incantation=_describe_use(incantation, plan),
+        by_launch=(counted.outcomes,),
+        layouts={layout.name: 1},
+    )
+    return found, plan
+
+
+def _signs_of_life(counted: Counted, near: int) -> Liveness:
+    """The counters of one launch."""
+    return Liveness(
+        meetings=counted.meetings,
+        timeouts=counted.timeouts,
+        overlaps=counted.overlaps,
+        stress_accesses=counted.stress_accesses,
+        warmed=counted.warmed,
+        near=near,
+        discarded=counted.discarded,
+        launches=1,
+        timed=counted.timed,
+        inversions=counted.inversions,
+        skew=counted.skew,
+    )
 
 
 def _launch_and_count(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[LaunchPlan, Counted]:
@@ -58,11 +106,10 @@ def _launch_and_count(launcher: Launcher, plan: LaunchPlan, seed: int) -> tuple[
             raise DeviceError(f"it has more than {MOST_SLOTS:,} different outcomes")
         plan = replace(plan, table_slots=4 * plan.table_slots)
         counted = launcher.launch(plan, seed)
-    threads = plan.testing_groups * plan.group_size * launcher.kernels
-    if counted.finished_threads != threads:
-        raise DeviceError(f"{counted.finished_threads:,} of {threads:,} threads finished")
+    if counted.finished_threads != plan.finished_threads:
+        raise DeviceError(f"{counted.finished_threads:,} of {plan.finished_threads:,} threads finished")
     total = sum(counted.outcomes.values())
-    if total != plan.instances:
+    if total + counted.discarded != plan.instances:
         raise DeviceError(f"{plan.instances:,} instances gave {total:,} outcomes")
     return plan, counted
 
@@ -80,6 +127,6 @@ def _describe_use(incantation: Incantation, plan: LaunchPlan) -> Incantation:
         stress_groups=stress_groups,
         meet_every=plan.batch,
         spin_limit=plan.spin_limit,
-        location_stride=plan.location_bytes // 4,
+        location_stride=plan.strides[0] if len(plan.strides) == 1 else 0,
         instances=plan.instances,
     )

@@ -9,11 +9,13 @@ from typing import Any
 
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.measuring import Launcher, measure
+from gpudiy.devices.opencl_abilities import abilities_of, sub_group_of_kernel
 from gpudiy.devices.opencl_platform import chip_of, choose, limits_of, list_devices, version_of
+from gpudiy.devices.opencl_workers import part_of
 from gpudiy.harness.host_side import BUFFERS, Counted, decode
 from gpudiy.harness.incantation import Incantation
 from gpudiy.harness.launch_data import buffer_bytes, helper_shared_bytes, launch_bytes
-from gpudiy.harness.launch_plan import Impossible, LaunchPlan, plan_launch
+from gpudiy.harness.launch_plan import DeviceLimits, Impossible, LaunchPlan, plan_launch
 from gpudiy.harness.shape import Shape
 from gpudiy.harness.source import Dialect, NotRunnable, RenderedTest, function_name, module_source, render_test
 from gpudiy.litmus import Test
@@ -30,21 +32,29 @@ def open_device(rest: str) -> OpenClDevice:
 
 
 class OpenClDevice:
-    """One OpenCL device with one queue; all tests of a batch are one program."""
+    """One OpenCL device with one queue; all tests of a batch are one program.
 
-    def __init__(self, number: int, device: Any) -> None:
+    A test with more groups than the device runs at once, but no more than it has workers, runs on a part of it whose
+    groups take turns: `crowd` is the number of its groups, and 0 on the device itself.
+    """
+
+    def __init__(self, number: int, device: Any, crowd: int = 0) -> None:
         import pyopencl
 
         self._cl = pyopencl
         self._chip = chip_of(number, device)
-        self._device = device
-        self._limits = limits_of(device)
+        self._whole = number, device
+        self._crowd = crowd
+        self._abilities = abilities_of(device, version_of(device))
+        self._limits = replace(limits_of(device), groups=crowd) if crowd else limits_of(device)
+        self._device = part_of(device, self._limits.groups)
+        self._crowds: dict[int, OpenClDevice] = {}  # by the number of groups
         self._kernels: dict[str, tuple[Any, Any, Any]] = {}  # reset, run, reduce of a test, by the name of its function
         self._rendered: dict[str, RenderedTest] = {}
         self._buffers: dict[str, Any] = {}
         self._slots: dict[str, int] = {}  # tests whose outcomes need a larger table
         with self._failures():
-            self._context = pyopencl.Context([device])
+            self._context = pyopencl.Context([self._device])
             self._queue = pyopencl.CommandQueue(self._context)
 
     @property
@@ -53,13 +63,23 @@ class OpenClDevice:
 
     def obstacle(self, test: Test) -> str | None:
         try:
-            plan_launch(self._render(test).shape, Incantation(), self._limits)
+            shape = self._render(test).shape
+            plan_launch(shape, Incantation(), self._device_for(shape)._limits)
         except (NotRunnable, Impossible) as reason:
             return str(reason)
-        return None
+        if not self._limits.in_sequence and self._abilities.sub_group is None and shape.warps * shape.lanes > 1:
+            return "its threads share a CTA, and this device does not say how many threads of one run together"
+        return self._abilities.obstacle(test)
 
     def prepare(self, tests: Sequence[Test]) -> None:
-        """Build one program of all tests; no test is built twice."""
+        """Build one program of all tests that run on the same part of the device; no test is built twice."""
+        by_device: dict[OpenClDevice, list[Test]] = {}
+        for test in tests:
+            by_device.setdefault(self._device_for(self._render(test).shape), []).append(test)
+        for device, together in by_device.items():
+            device._build(together)
+
+    def _build(self, tests: Sequence[Test]) -> None:
         missing = {
             function_name(test): self._render(test) for test in tests if function_name(test) not in self._kernels
         }
@@ -74,10 +94,16 @@ class OpenClDevice:
 
     def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
         name, shape = function_name(test), self._render(test).shape
+        device = self._device_for(shape)
+        if device is not self:
+            cores = self._limits.groups
+            turns = f"{shape.threads} threads on {cores} core{'' if cores == 1 else 's'}"
+            return replace(device.run(test, incantation, iterations, seed), options=(("turns", turns),))
         self.prepare([test])
+        kernel = self._kernels[name][1]
 
         def plan_rest(left: int) -> LaunchPlan:
-            plan = self._plan(shape, incantation, left)
+            plan = self._plan(kernel, shape, incantation, left)
             return replace(plan, table_slots=max(plan.table_slots, self._slots.get(name, 0)))
 
         def launch_plan(plan: LaunchPlan, seed: int) -> Counted:
@@ -89,24 +115,47 @@ class OpenClDevice:
     def warm_up(self, test: Test) -> None:
         """Launch no rounds: some drivers compile a kernel at its first launch."""
         shape = self._render(test).shape
+        device = self._device_for(shape)
+        if device is not self:
+            device.warm_up(test)
+            return
         self.prepare([test])
-        self._launch(test, shape, replace(self._plan(shape, Incantation(), 1), rounds=0), Incantation(), 0)
+        plan = self._plan(self._kernels[function_name(test)][1], shape, Incantation(), 1)
+        self._launch(test, shape, replace(plan, rounds=0), Incantation(), 0)
 
     def close(self) -> None:
+        for device in self._crowds.values():
+            device.close()
         for buffer in self._buffers.values():
             buffer.release()
         self._buffers.clear()
 
-    def _plan(self, shape: Shape, incantation: Incantation, iterations: int) -> LaunchPlan:
+    def _device_for(self, shape: Shape) -> OpenClDevice:
+        """This device, or the part of it whose groups take turns, for a test with more groups than run at once."""
+        number, device = self._whole
+        groups = shape.clusters * shape.ctas
+        if not self._limits.in_sequence or not self._limits.groups < groups <= device.max_compute_units:
+            return self
+        if groups not in self._crowds:
+            self._crowds[groups] = OpenClDevice(number, device, groups)
+        return self._crowds[groups]
+
+    def _plan(self, kernel: Any, shape: Shape, incantation: Incantation, iterations: int) -> LaunchPlan:
         """A launch of at most so many iterations; of more only if more instances run at the same time."""
-        plan = plan_launch(shape, incantation, self._limits, iterations)
+        limits = self._limits_of(kernel, plan_launch(shape, incantation, self._limits, iterations).group_size)
+        plan = plan_launch(shape, incantation, limits, iterations)
         rest = iterations % (plan.batch * plan.instance_groups)
         if plan.instances > iterations > rest:
-            return plan_launch(shape, incantation, self._limits, iterations - rest)
+            return plan_launch(shape, incantation, limits, iterations - rest)
         if plan.instances > iterations:
             last = replace(incantation, meet_every=max(1, iterations // plan.instance_groups))
-            return plan_launch(shape, last, self._limits, iterations)
+            return plan_launch(shape, last, limits, iterations)
         return plan
+
+    def _limits_of(self, kernel: Any, group_size: int) -> DeviceLimits:
+        """The limits with the sub-group size of the kernel: some compilers choose one for each kernel."""
+        told = None if self._limits.in_sequence else sub_group_of_kernel(kernel, self._device, group_size)
+        return self._limits if told is None else replace(self._limits, warp_size=told)
 
     def _launch(self, test: Test, shape: Shape, plan: LaunchPlan, incantation: Incantation, seed: int) -> Counted:
         """Reset, run and reduce once."""
@@ -152,7 +201,8 @@ class OpenClDevice:
 
     def _options(self) -> list[str]:
         standard = "CL3.0" if version_of(self._device) >= (3, 0) else "CL2.0"
-        return [f"-cl-std={standard}", *(["-DGROUPS_OF_ONE"] if self._limits.in_sequence else [])]
+        turns = ["-DGROUPS_TAKE_TURNS"] if self._crowd else []
+        return [f"-cl-std={standard}", *(["-DGROUPS_OF_ONE"] if self._limits.in_sequence else []), *turns]
 
     @contextmanager
     def _failures(self) -> Iterator[None]:

@@ -5,15 +5,17 @@ GPUs are numbered before CPUs. Without a GPU, PoCL runs OpenCL on the CPU; it ne
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from gpudiy.devices.device import Chip, DeviceError
+from gpudiy.devices.opencl_abilities import DEFAULT_SUB_GROUP, abilities_of
+from gpudiy.devices.opencl_workers import ask_for_workers, bind_workers, core_count, list_tasks
 from gpudiy.devices.opening import Listing, UnknownDevice
 from gpudiy.harness.launch_plan import DeviceLimits
 from gpudiy.logs.record import Ending
 
 KIND = "opencl"
+POCL = "Portable Computing Language"
 INSTALL = "pip install 'gpudiy[opencl]'"
 LEAST_VERSION = (2, 0)  # the first with scoped atomics
 MEMORY_SHARE = 4  # a harness takes at most this part of the memory of a device: one in 4
@@ -22,9 +24,10 @@ MOST_MEMORY = 256 << 20  # bytes
 
 def find_devices() -> list[Any]:
     """The devices of all platforms that can run a harness, GPUs first; raises `ImportError` without PyOpenCL."""
-    os.environ.setdefault("POCL_AFFINITY", "1")  # two groups on one core never overlap: bind each group to a core
+    ask_for_workers()
     import pyopencl
 
+    before = list_tasks()
     try:
         platforms = pyopencl.get_platforms()
     except pyopencl.LogicError:  # there is none
@@ -35,6 +38,9 @@ def find_devices() -> list[Any]:
             found += platform.get_devices()
         except pyopencl.Error:
             continue  # a platform without devices, or whose driver is broken
+        if POCL in platform.name:
+            bind_workers(before)
+        before = list_tasks()
     usable = [device for device in found if device.available and version_of(device) >= LEAST_VERSION]
     return sorted(usable, key=_runs_in_sequence)
 
@@ -76,16 +82,20 @@ def chip_of(number: int, device: Any) -> Chip:
         toolkit=device.platform.version.strip(),
         groups=limits.groups,
         group_size=1 if limits.in_sequence else limits.group_size,
+        launches=True,
+        gpu=not limits.in_sequence,
     )
 
 
 def limits_of(device: Any) -> DeviceLimits:
-    """The limits of a device: one group per compute unit runs at once; on a CPU threads run in sequence."""
+    """The limits of a device: one group per compute unit runs at once, on a CPU one per core, threads in sequence."""
     in_sequence = _runs_in_sequence(device)
+    units = device.max_compute_units
+    sub_group = abilities_of(device, version_of(device)).sub_group
     return DeviceLimits(
-        groups=device.max_compute_units,
+        groups=min(units, core_count()) if in_sequence else units,
         group_size=device.max_work_group_size,
-        warp_size=1 if in_sequence else 32,
+        warp_size=1 if in_sequence else sub_group or DEFAULT_SUB_GROUP,
         shared_bytes=device.local_mem_size,
         memory_bytes=min(MOST_MEMORY, device.max_mem_alloc_size, device.global_mem_size // MEMORY_SHARE),
         in_sequence=in_sequence,
@@ -95,7 +105,10 @@ def limits_of(device: Any) -> DeviceLimits:
 def _describe_device(device: Any) -> str:
     limits = limits_of(device)
     threads = "their threads in sequence" if limits.in_sequence else f"of up to {limits.group_size:,} threads"
-    return f"{device.name.strip()}, {device.platform.name.strip()}; {limits.groups} groups at once, {threads}"
+    crowd = device.max_compute_units
+    turns = f"; up to {crowd} groups in turns" if crowd > limits.groups else ""
+    groups = f"{limits.groups} group{'' if limits.groups == 1 else 's'} at once"
+    return f"{device.name.strip()}, {device.platform.name.strip()}; {groups}, {threads}{turns}"
 
 
 def _find_by_name(name: str, devices: list[Any]) -> int | None:

@@ -1,4 +1,4 @@
-"""Devices by name: `cuda:N`, `opencl`, `opencl:N`, `opencl:NAME`, `sim:PROFILE`; which there are, what is missing."""
+"""Devices by name: `cuda:N`, `opencl:N`, `vulkan:N`, `sim:PROFILE` and others; which there are, what is missing."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from gpudiy.errors import InputError, near_name
 KINDS = {
     "cuda": "gpudiy.devices.cuda",
     "opencl": "gpudiy.devices.opencl",
+    "vulkan": "gpudiy.devices.vulkan",
     "sim": "gpudiy.devices.simulated",
 }
 MOST_SHOWN = 12  # names in a message

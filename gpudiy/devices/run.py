@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from gpudiy.devices.opening import list_device_names
 from gpudiy.devices.runner import Runner
-from gpudiy.devices.settings import ITERATIONS, RunSettings, make_settings
+from gpudiy.devices.settings import ITERATIONS, LAUNCHES, RunSettings, make_settings
 from gpudiy.devices.worker import OPENER
 from gpudiy.harness.built import find_built_folder, load_built_tests
 from gpudiy.litmus.loading import TestSource, read_all
@@ -31,6 +31,9 @@ def run(
     incantation: str = "default",
     until: str | None = None,
     limit: float | None = None,
+    memory: Literal["device", "managed", "host"] = "device",
+    launches: int = LAUNCHES,
+    seconds: float | None = None,
     output: str | Path | None = None,
     format: Literal["text", "jsonl", "parquet"] | None = None,
     resume: bool = False,
@@ -43,7 +46,9 @@ def run(
 
     The same `seed` gives the same run; without one it is a new one. `incantation` is default, none, all, switches such
     as stress+sync, or a file of `gpudiy tune`. `until` stops a test early: "observed", a number of sightings, or
-    "confidence". `limit` is the time for each test, in seconds.
+    "confidence". `limit` is the time for each test, in seconds. Where a device runs launches, a test has at least so
+    many `launches`, and lasts so many `seconds` (without it: 1 on a GPU), whatever the iterations. `memory` is where
+    the locations lie: on the device, in managed memory, or in pinned memory of the host.
 
     `output` is a log that grows with every record, in the format of its suffix or in `format`; an interrupt leaves what
     was finished there. With `resume` it is continued: tests that are in it are not run again, and not in the result.
@@ -51,7 +56,16 @@ def run(
     Bad input and unknown devices raise `InputError`, a device that does not open raises `DeviceFailure`.
     """
     names = list_device_names(device)
-    settings = make_settings(iterations=iterations, seed=seed, incantation=incantation, until=until, limit=limit)
+    settings = make_settings(
+        iterations=iterations,
+        seed=seed,
+        incantation=incantation,
+        until=until,
+        limit=limit,
+        launches=launches,
+        seconds=seconds,
+        memory=memory,
+    )
     sources = [tests] if isinstance(tests, (Test, str, Path)) or not isinstance(tests, Iterable) else list(tests)
     built = find_built_folder(sources)
     loaded = read_all(sources) if built is None else load_built_tests(built)
@@ -91,7 +105,7 @@ def run_on_device(
 ) -> Iterator[Record]:
     """The records of tests on one device as they come; those of a log are added to it, and not run if it has them."""
     with Runner(device, opener, None if watch is None else watch.tell, built) as runner:
-        left = tests if log is None else log.missing(tests, runner.chip.device)
+        left = tests if log is None else log.missing(tests, runner.chip.device, settings.memory)
         if watch is not None:
             watch.start(device, len(left))
         for record in runner.run(left, settings):

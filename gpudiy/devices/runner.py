@@ -13,12 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from gpudiy.devices.device import Chip
+from gpudiy.devices.device import Chip, Observation
+from gpudiy.devices.run_length import COLD_SECONDS, MOST_SECONDS, WarmUp, run_length
 from gpudiy.devices.settings import RunSettings, derived_seed
 from gpudiy.devices.tally import RunTally
 from gpudiy.devices.worker import OPENER, Worker, WorkerFailure
 from gpudiy.errors import InputError
 from gpudiy.litmus import Test, content_hash
+from gpudiy.logs.memory_place import MemoryPlace
 from gpudiy.logs.record import Ending, Record
 
 BATCH = 32  # tests that are built together
@@ -27,6 +29,7 @@ SLOW_CHUNK = 8.0  # seconds: after so slow a chunk the next is not larger, excep
 SILENCE = 120.0  # seconds without an answer that count as a hang, if there is no limit
 SIMULATED_SILENCE = 3600.0  # the same for a simulated device, which may be slow but does not hang
 BUILD_LIMIT = 300.0  # seconds in which a batch is built
+WARM_UP_SHARE = 4  # of the time limit, a fourth may go to a warm-up
 GRACE = 0.5  # part of the time limit by which the last chunk may exceed it
 MOST_PROBES = 3  # failures to open a device in a row, after which it is given up
 
@@ -50,7 +53,9 @@ class Runner:
         self._chip = Chip(device, "")
         self._prepared: set[str] = set()
         self._suspects: set[str] = set()  # tests that could not be built together
+        self._memory = MemoryPlace.DEVICE
         self._failed_probes = 0
+        self._cold = True  # just opened: its clocks are low
 
     def __enter__(self) -> Runner:
         try:
@@ -79,6 +84,8 @@ class Runner:
         """
         if not self._worker.alive:
             self._prepared.clear()
+            self._memory = MemoryPlace.DEVICE
+            self._cold = True
             self._chip = self._worker.start()
             if self._built is not None:
                 self._use_built(self._built)
@@ -91,6 +98,14 @@ class Runner:
             self._worker.kill()
             raise
         self._chip = chip or self._chip
+
+    def _use_memory(self, place: MemoryPlace) -> str | None:
+        """Let the locations of tests lie there; returns why they cannot, or None."""
+        if place is not self._memory:
+            if self._worker.ask("use_memory", place.value, limit=SILENCE) is None:
+                return f"there is no {place} memory here: only NVIDIA's GPUs have other memory than their own"
+            self._memory = place
+        return None
 
     def close(self) -> None:
         self._worker.close()
@@ -112,11 +127,12 @@ class Runner:
         tally = RunTally(test, settings.incantations.of(test.name))
         try:
             self._reopen()
-            obstacle = self._worker.ask("obstacle", test, limit=SILENCE)
+            obstacle = self._use_memory(settings.memory) or self._worker.ask("obstacle", test, limit=SILENCE)
             if obstacle is not None:
                 return tally.record(self._chip, settings, Ending.NOT_RUNNABLE, str(obstacle)), None
             self._prepare(test, batch)
             self._worker.ask("warm_up", test, limit=BUILD_LIMIT)
+            self._settle(tally, settings)
             reason = self._measure(tally, settings)
             ending = Ending.STOPPED if reason else Ending.FINISHED
         except WorkerFailure as failure:
@@ -162,19 +178,38 @@ class Runner:
             raise
         self._prepared.update(map(content_hash, tests))
 
+    def _settle(self, tally: RunTally, settings: RunSettings) -> None:
+        """Launch a test on a GPU, without counting, until its clocks have settled; not if `seconds` is 0."""
+        if not self._chip.gpu or not run_length(settings, self._chip).seconds:
+            return
+        warm_up = WarmUp(COLD_SECONDS if self._cold else 0.0)
+        asked = min(FIRST_CHUNK, run_length(settings, self._chip).largest_launch)
+        meaning = content_hash(tally.test)
+        patience = _patience(settings, 0.0, simulated=False)
+        most = MOST_SECONDS if settings.limit is None else settings.limit / WARM_UP_SHARE
+        while not warm_up.ended and warm_up.seconds < most:
+            seed = derived_seed(settings.seed, meaning, -1 - len(warm_up.times))
+            given = self._worker.ask("run", tally.test, tally.incantation, asked, seed, limit=patience)
+            if not isinstance(given, Observation):
+                return  # reported when the test itself is run
+            warm_up.add(given)
+        tally.warm_up = warm_up.describe()
+        self._cold = False
+
     def _measure(self, tally: RunTally, settings: RunSettings) -> str:
         """Run all chunks; returns why the run stopped early, or an empty text."""
         start = time.monotonic()
         number, size, each = 0, FIRST_CHUNK, 0.0  # `each`: seconds that an iteration of the last chunk took
         meaning = content_hash(tally.test)
         incantation = tally.incantation
-        while tally.iterations < settings.iterations:
+        length = run_length(settings, self._chip)
+        while not length.is_reached(tally):
             elapsed = time.monotonic() - start
             if settings.limit is not None:
                 size = _in_time(size, each, settings.limit - elapsed)
                 if not size:
                     return f"time was up after {elapsed:.3g} s"
-            asked = min(size, settings.iterations - tally.iterations)
+            asked = length.next_chunk(tally, size)
             seed = derived_seed(settings.seed, meaning, number)
             patience = _patience(settings, elapsed, self._chip.simulated)
             observation = self._worker.ask("run", tally.test, incantation, asked, seed, limit=patience)
@@ -184,8 +219,8 @@ class Runner:
             sightings = tally.sightings()
             if self._teller is not None:
                 self._teller(tally.test, tally.iterations, sightings)
-            reason = settings.until.find_reason(sightings, tally.iterations)
-            if reason and tally.iterations < settings.iterations:
+            reason = settings.until.find_reason(sightings, tally.iterations, tally.launches())
+            if reason and not length.is_reached(tally):
                 return reason
             took = time.monotonic() - start - elapsed
             each = took / asked

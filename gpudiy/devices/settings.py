@@ -10,8 +10,10 @@ from gpudiy.arguments import check_seconds, check_whole_number
 from gpudiy.devices.stop_rule import NEVER, StopRule, parse_stop_rule
 from gpudiy.errors import UsageError
 from gpudiy.harness.incantation_text import IncantationBook, read_incantation
+from gpudiy.logs.memory_place import MemoryPlace, parse_memory_place
 
 ITERATIONS = 100_000  # of each test, by default
+LAUNCHES = 32  # the least, by default, where a device runs launches
 SEED_BITS = 63
 
 
@@ -24,13 +26,20 @@ class RunSettings:
     incantations: IncantationBook = field(default_factory=IncantationBook)
     until: StopRule = NEVER
     limit: float | None = None  # seconds a test may take
+    memory: MemoryPlace = MemoryPlace.DEVICE
+    launches: int = LAUNCHES  # the least, where a device runs launches
+    seconds: float | None = None  # the least that a test runs; None: a second on a GPU, nothing elsewhere
 
     def __post_init__(self) -> None:
-        for name, number in (("iterations", self.iterations), ("seed", self.seed)):
+        for name, number in (("iterations", self.iterations), ("seed", self.seed), ("launches", self.launches)):
             check_whole_number(number, name)
         if self.iterations < 1:
             raise UsageError(f"a run has at least 1 iteration, not {self.iterations:,}")
+        if self.launches < 0:
+            raise UsageError(f"a run has at least 0 launches, not {self.launches:,}")
         check_seconds(self.limit)
+        if self.seconds != 0:
+            check_seconds(self.seconds, "seconds")
 
 
 def make_settings(
@@ -40,6 +49,9 @@ def make_settings(
     incantation: str = "default",
     until: str | None = None,
     limit: float | None = None,
+    memory: str = "device",
+    launches: int = LAUNCHES,
+    seconds: float | None = None,
 ) -> RunSettings:
     """Settings from texts, as on the command line; without a seed a new one is drawn."""
     return RunSettings(
@@ -48,6 +60,9 @@ def make_settings(
         incantations=read_incantation(incantation),
         until=NEVER if until is None else parse_stop_rule(until),
         limit=limit,
+        memory=parse_memory_place(memory),
+        launches=launches,
+        seconds=seconds,
     )
 
 

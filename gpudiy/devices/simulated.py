@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gpudiy.devices.device import Chip, DeviceError, Observation
 from gpudiy.devices.opening import Listing, UnknownDevice
-from gpudiy.devices.simulation.clock import ROUND, STRESSING_THREADS, Chunk, Clock
-from gpudiy.devices.simulation.counting import Counter
+from gpudiy.devices.simulation.clock import Chunk, Clock
+from gpudiy.devices.simulation.counting import CodeCounter
+from gpudiy.devices.simulation.lines import add_lines
 from gpudiy.devices.simulation.many_views import many_views
 from gpudiy.devices.simulation.moment import NeverEnds, Timetable
 from gpudiy.devices.simulation.obstacles import find_obstacle
-from gpudiy.devices.simulation.profile import PROFILES, MemoryFamily, Profile
+from gpudiy.devices.simulation.profile import PROFILES, PROMPT, MemoryFamily, Profile
 from gpudiy.devices.simulation.program import SimulatedProgram
 from gpudiy.devices.simulation.replay import Replay, SingleMemory
+from gpudiy.devices.simulation.signs import Signs
 from gpudiy.devices.simulation.single_memory import interleaving, single_memory
 from gpudiy.devices.simulation.views import ManyViews
 from gpudiy.errors import near_name
@@ -23,7 +26,7 @@ from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
 from gpudiy.litmus.arithmetic import CannotCompute
 from gpudiy.litmus.outcome import Outcome
-from gpudiy.logs.record import Ending, Liveness
+from gpudiy.logs.record import Ending
 
 if TYPE_CHECKING:
     import numpy as np
@@ -63,6 +66,8 @@ class SimulatedDevice:
         return Chip(PREFIX + profile.name, profile.chip, profile.architecture, simulated=True, group_size=1024)
 
     def obstacle(self, test: Test) -> str | None:
+        if test.scope_tree.host is not None:
+            return f"{PREFIX}{self.profile.name} simulates no host thread"
         return find_obstacle(test, self.profile)
 
     def prepare(self, tests: Sequence[Test]) -> None:
@@ -81,7 +86,7 @@ class SimulatedDevice:
             raise DeviceError(str(problem)) from None
         except NeverEnds as problem:
             raise DeviceError(str(problem), Ending.TIMEOUT) from None
-        return Observation(outcomes, run.liveness(), time.perf_counter() - started)
+        return Observation(outcomes, run.signs.liveness(), time.perf_counter() - started)
 
 
 def make_timetable(program: SimulatedProgram, profile: Profile) -> Timetable:
@@ -89,7 +94,10 @@ def make_timetable(program: SimulatedProgram, profile: Profile) -> Timetable:
     if profile.family is MemoryFamily.INTERLEAVING:
         return interleaving(program)
     if profile.family is MemoryFamily.SINGLE_MEMORY:
-        return single_memory(program, profile.reads_in_order)
+        table = single_memory(program, profile.reads_in_order)
+        if profile.lines is not PROMPT:
+            add_lines(table, profile.emptied_by)
+        return table
     return many_views(program)
 
 
@@ -104,59 +112,56 @@ class SimulatedRun:
     def __init__(self, test: Test, profile: Profile, incantation: Incantation, seed: int) -> None:
         table = make_timetable(SimulatedProgram(test), profile)
         self.clock = Clock(table, profile, incantation)
-        self.counter = Counter(table, make_machine(table, profile))
-        self.incantation = incantation
+        self.counter = CodeCounter(table, make_machine(table, profile))
+        self.signs = Signs(table, incantation)
         self.seed = seed
-        self.test = test
-        self.discarded = 0
-        self.meetings = self.overlaps = self.stressed = 0
 
     def count(self, iterations: int) -> dict[Outcome, int]:
         """The outcomes of the first so many instances that ended."""
-        found: dict[Outcome, int] = {}
         done = number = barren = 0
+        counts: Counter[Outcome] = Counter()
         while done < iterations:
             chunk = self.clock.draw((self.seed, number), CHUNK)
-            codes = self.counter.codes(chunk.times, CHUNK)
+            found = self._count_chunk(chunk, iterations - done)
             number += 1
-            before, place = done, 0
-            while place < CHUNK and done < iterations:
-                part = slice(place, min(CHUNK, place + max(PART, iterations - done)))
-                done += self._count_part(chunk, codes, part, iterations - done, found)
-                place = part.stop
-            barren = 0 if done > before else barren + 1
+            done += sum(found.values())
+            barren = 0 if found else barren + 1
+            counts.update(found)
             if barren == PATIENCE:
                 raise NeverEnds(
                     f"no instance of {PATIENCE * CHUNK:,} ended: a loop waits for something that never happens"
                 )
+        return dict(counts)
+
+    def _count_chunk(self, chunk: Chunk, most: int) -> Counter[Outcome]:
+        """The outcomes of the first instances of a chunk that ended, up to a number."""
+        codes = self.counter.codes(chunk.times, CHUNK)
+        found: Counter[Outcome] = Counter()
+        place = 0
+        while place < CHUNK and found.total() < most:
+            part = slice(place, min(CHUNK, place + max(PART, most - found.total())))
+            found += self._count_part(chunk.cut(part), codes[part], most - found.total())
+            place = part.stop
         return found
 
-    def _count_part(
-        self, chunk: Chunk, codes: NDArray[np.int64], part: slice, most: int, found: dict[Outcome, int]
-    ) -> int:
-        """Count the first instances of a part that ended, up to a number; returns how many these are."""
+    def _count_part(self, chunk: Chunk, codes: NDArray[np.int64], most: int) -> Counter[Outcome]:
+        """The outcomes of the first instances of a part that ended, up to a number."""
         import numpy as np
 
-        counts = self.counter.count([time[part] for time in chunk.times], codes[part])
+        counts = self.counter.count(chunk.times, codes)
         given_up = [code for code in counts if self.counter.known[code] is None]
-        ended = ~np.isin(codes[part], given_up)
-        self.discarded += int(np.count_nonzero(~ended[: _find_place(ended, most)]))
+        ended = ~np.isin(codes, given_up)
+        self.signs.discarded += int(np.count_nonzero(~ended[: _find_place(ended, most)]))
         if np.count_nonzero(ended) > most:
             ended &= np.cumsum(ended) <= most
-            counts = self.counter.count([time[part][ended] for time in chunk.times], codes[part][ended])
+            counts = self.counter.count([time[ended] for time in chunk.times], codes[ended])
+        found: Counter[Outcome] = Counter()
         for code, times in counts.items():
             outcome = self.counter.known[code]
             if outcome is not None:
-                found[outcome] = found.get(outcome, 0) + times
-        gained = int(np.count_nonzero(ended))
-        self.meetings += int(np.count_nonzero(chunk.met[part] & ended))
-        self.overlaps += int(np.count_nonzero(chunk.overlapping[part] & ended))
-        self.stressed += int(np.count_nonzero(chunk.stressed[part] & ended))
-        return gained
-
-    def liveness(self) -> Liveness:
-        accesses = self.stressed * STRESSING_THREADS * self.incantation.stress_iterations // ROUND
-        return Liveness(self.meetings, 0, self.overlaps, accesses, self.discarded)
+                found[outcome] += times
+        self.signs.add(chunk, ended)
+        return found
 
 
 def _find_place(ended: NDArray[np.bool_], most: int) -> int:

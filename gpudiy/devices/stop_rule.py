@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpudiy.errors import InputError, format_count
+from gpudiy.logs.clustering import Launches, clustered_rate
 from gpudiy.logs.statistics import CONFIDENCE, rate, reproduction
 
 
@@ -15,12 +16,13 @@ class StopRule:
     sightings: int | None = None
     confident: bool = False
 
-    def find_reason(self, sightings: int, iterations: int) -> str:
-        """Why the run may stop now; empty if it may not."""
+    def find_reason(self, sightings: int, iterations: int, launches: Launches | None = None) -> str:
+        """Why the run may stop now; empty if it may not. Sightings of one launch do not promise another launch."""
         if self.sightings is not None and sightings >= self.sightings:
             return format_count(sightings, "sighting")
-        if self.confident and sightings:
-            expected = rate(sightings, iterations).low * iterations
+        if self.confident and sightings and (launches is None or launches.count > 1):
+            over = clustered_rate(sightings, iterations, launches)
+            expected = (rate(sightings, iterations) if over is None else over).low * iterations
             if reproduction(expected) >= CONFIDENCE:
                 return f"{sightings:,} sightings: a run as long as this one shows it again"
         return ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -15,8 +16,11 @@ from gpudiy.litmus.condition import Quantifier
 from gpudiy.litmus.condition_text import condition_text
 from gpudiy.litmus.outcome import Outcome
 from gpudiy.litmus.printer import print_any_test
+from gpudiy.logs.clustering import Launches
+from gpudiy.logs.decision import keep_doubt
 from gpudiy.logs.histogram import Histogram, make_histogram
-from gpudiy.logs.record import Ending, Liveness, Record
+from gpudiy.logs.memory_place import add_memory
+from gpudiy.logs.record import Ending, LaunchSums, Liveness, Record, add_launch_sums, add_liveness, sum_launch
 from gpudiy.version import __version__
 
 
@@ -27,9 +31,14 @@ class RunTally:
     test: Test
     incantation: Incantation
     outcomes: Counter[Outcome] = field(default_factory=Counter)
-    liveness: Liveness = field(default_factory=Liveness)
+    liveness: list[Liveness] = field(default_factory=list)  # of each chunk
+    launch_sums: list[LaunchSums | None] = field(default_factory=list)
+    layouts: Counter[str] = field(default_factory=Counter)
+    launch_count: int = 0
+    warm_up: str = ""  # how long it was, and whether clocks settled
     optcheck: str = ""
     optcheck_text: str = ""
+    options: tuple[tuple[str, str], ...] = ()
     largest: int = 0  # iterations of the chunk whose incantation is kept: the last one may be smaller
     seconds: float = 0.0  # measured by the device: without building, and without waiting for a worker
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
@@ -46,12 +55,20 @@ class RunTally:
             return "the device gave an outcome that is not one of this test"
         if any(not isinstance(count, int) or count < 0 for count in given.outcomes.values()):
             return "the device gave an outcome a count that is not a natural number"
+        if given.by_launch and sum((Counter(launch) for launch in given.by_launch), Counter()) != +Counter(
+            given.outcomes
+        ):
+            return "the outcomes of the launches are not those of the run"
         if given.iterations < asked:
             return f"the device gave {given.iterations:,} outcomes of {asked:,} iterations"
         self.outcomes.update(given.outcomes)
-        self.liveness += given.liveness
+        self.liveness.append(given.liveness)
+        self.launch_sums.append(self._sum_launches(given.by_launch))
+        self.launch_count += len(given.by_launch)
+        self.layouts.update(given.layouts)
         self.seconds += given.seconds
         self.optcheck, self.optcheck_text = given.optcheck, given.optcheck_text
+        self.options = given.options
         if given.incantation is not None and given.iterations > self.largest:
             self.incantation, self.largest = given.incantation, given.iterations
         return ""
@@ -60,11 +77,39 @@ class RunTally:
         return make_histogram(self.test, self.outcomes)
 
     def sightings(self) -> int:
-        counted = self.histogram()
+        return self._count_sightings(self.outcomes)
+
+    def launches(self) -> Launches | None:
+        """The launches so far; None if the device does not tell them."""
+        sums = add_launch_sums(self.launch_sums)
+        return None if sums is None or not self.launch_count else Launches(self.launch_count, sums)
+
+    def _count_sightings(self, outcomes: Mapping[Outcome, int]) -> int:
+        counted = make_histogram(self.test, outcomes)
         universal = self.test.condition.quantifier is Quantifier.FORALL
         return counted.negative if universal else counted.positive
 
+    def _sum_launches(self, launches: Sequence[Mapping[Outcome, int]]) -> LaunchSums | None:
+        return add_launch_sums(
+            sum_launch(sum(outcomes.values()), self._count_sightings(outcomes)) for outcomes in launches
+        )
+
+    def _options(self, settings: RunSettings) -> tuple[tuple[str, str], ...]:
+        layouts = ", ".join(f"{launches} x {layout}" for layout, launches in sorted(self.layouts.items()))
+        return (
+            ("incantation", settings.incantations.name),
+            *incantation_options(self.incantation),
+            *((("layouts", layouts),) if layouts else ()),
+            *((("warm-up", self.warm_up),) if self.warm_up else ()),
+            *add_memory(self.options, settings.memory),  # also if nothing could be run
+        )
+
     def record(self, chip: Chip, settings: RunSettings, ending: Ending, reason: str = "") -> Record:
+        """The record of the run; where nothing shows that it could have seen the outcome, it says so in words."""
+        record = self._make_record(chip, settings, ending, reason)
+        return keep_doubt(record, record)
+
+    def _make_record(self, chip: Chip, settings: RunSettings, ending: Ending, reason: str) -> Record:
         counted = self.histogram()
         return Record(
             test=self.test.name,
@@ -77,7 +122,7 @@ class RunTally:
             simulated=chip.simulated,
             driver=chip.driver,
             toolkit=chip.toolkit,
-            options=(("incantation", settings.incantations.name), *incantation_options(self.incantation)),
+            options=self._options(settings),
             seed=settings.seed,
             iterations=self.iterations,
             histogram=counted.entries,
@@ -85,7 +130,8 @@ class RunTally:
             negative=counted.negative,
             optcheck=self.optcheck,
             optcheck_text=self.optcheck_text,
-            liveness=self.liveness if self.iterations else None,
+            liveness=add_liveness(self.liveness) if self.iterations else None,
+            launch_sums=add_launch_sums(self.launch_sums),
             ending=ending,
             reason=reason,
             seconds=round(self.seconds, 6),

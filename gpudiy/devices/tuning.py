@@ -174,7 +174,10 @@ def _draw_candidates(count: int, seed: int) -> Iterator[Candidate]:
 
 
 def random_incantation(dice: random.Random) -> Incantation:
-    """An incantation within the ranges of its fields: numbers mostly within a few doublings of their defaults."""
+    """An incantation within the ranges of its fields.
+
+    Percentages and strides are drawn evenly, other numbers mostly within a few doublings of their defaults.
+    """
     values: dict[str, Any] = {}
     for entry in fields(Incantation):
         low, high = entry.metadata["low"], entry.metadata["high"]
@@ -183,6 +186,8 @@ def random_incantation(dice: random.Random) -> Incantation:
             values[entry.name] = dice.random() < 0.5
         elif isinstance(default, StressPattern):
             values[entry.name] = dice.choice(list(StressPattern))
+        elif entry.metadata["tried"]:
+            values[entry.name] = dice.choice(entry.metadata["tried"])
         elif entry.name.endswith("_percent"):
             values[entry.name] = dice.randint(low, high)
         elif default == 0 and dice.random() < LEFT_TO_DEVICE:

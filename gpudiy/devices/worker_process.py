@@ -16,7 +16,7 @@ from gpudiy.errors import InputError
 from gpudiy.logs.record import Ending
 
 LOOK_AT_PARENT = 2.0  # seconds
-OPTIONAL = ("warm_up", "use_built")  # methods that not every device has
+OPTIONAL = ("warm_up", "use_built", "use_memory")  # methods that not every device has
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""Tests of the CUDA device on a machine without a GPU: PyCUDA as it is, on a stand-in for NVIDIA's driver."""
+"""Tests of the CUDA device without a GPU: PyCUDA and cuda-bindings as they are, on a stand-in for NVIDIA's driver."""
 
 from __future__ import annotations
 
@@ -6,16 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cuda_standin import DRIVER, Machine
+from cuda_standin import SITES, Machine, make_machines
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Callable[..., Machine]:
-    """A machine with given chips and faults, its journal and its cache empty."""
-    if not DRIVER.exists():
-        pytest.fail("the stand-in is not built: run `make test-cuda`, or tests/cuda/set_up.py .venv/standin")
-
-    def made(chips: str = "small80", faults: str = "", **more: str) -> Machine:
-        return Machine(tmp_path, chips, faults, more)
-
-    return made
+@pytest.fixture(params=SITES)
+def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Callable[..., Machine]:
+    """A machine with given chips and faults, its journal and its cache empty, once for each binding to the driver."""
+    return make_machines(tmp_path, (request.param,))

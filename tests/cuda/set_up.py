@@ -1,9 +1,10 @@
-"""Builds what the CUDA tests need on a machine without a GPU: PyCUDA as it is published, and a stand-in for libcuda.
+"""Builds what the CUDA tests need without a GPU: PyCUDA and cuda-bindings as published, and a stand-in for libcuda.
 
     python tests/cuda/set_up.py DIRECTORY
 
-DIRECTORY gets `site` (PyCUDA, built from source), `driver/libcuda.so.1` (the stand-in, built from `driver/*.c`) and,
-where the machine has no cuda.h, `headers`. What is there and still right is kept, so a second call takes no time.
+DIRECTORY gets `site` (PyCUDA, built from source), `bindings` (NVIDIA's cuda-bindings, a wheel), `driver/libcuda.so.1`
+(the stand-in, built from `driver/*.c`) and, where the machine has no cuda.h, `headers`. What is there and still right
+is kept, so a second call takes no time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 SOURCES = Path(__file__).parent / "driver"
 HEADER_WHEELS = ("nvidia-cuda-runtime", "nvidia-cuda-profiler-api")
 PYCUDA = "pycuda>=2024.1"
+BINDINGS = "cuda-bindings>=13"
 C_FLAGS = (
     "-std=gnu11",
     "-O2",
@@ -44,6 +46,7 @@ def prepare(directory: Path) -> Path:
     directory.mkdir(parents=True, exist_ok=True)
     headers = find_headers() or install_headers(directory / "headers")
     build_pycuda(directory, headers)
+    install_bindings(directory / "bindings")
     return headers
 
 
@@ -63,6 +66,12 @@ def install_headers(target: Path) -> Path:
         say("headers of the driver, from " + " and ".join(HEADER_WHEELS))
         run([*installer(), "--target", str(target), "--no-deps", *HEADER_WHEELS], {})
     return next(target.glob("nvidia/*/include/cuda.h")).parent
+
+
+def install_bindings(target: Path) -> None:
+    if not (target / "cuda" / "bindings").exists():
+        say("cuda-bindings")
+        run([*installer(), "--target", str(target), BINDINGS], {})
 
 
 def build_pycuda(directory: Path, headers: Path) -> None:

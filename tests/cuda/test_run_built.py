@@ -8,7 +8,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from cuda_standin import Machine, sb_test
+from cuda_standin import SHORT, Machine, sb_test
 
 from gpudiy.harness.built import read_index
 from gpudiy.litmus import Test, print_test, read_test
@@ -46,7 +46,7 @@ def build(here: Machine, tests: list[Test], architectures: str = "sm_80") -> Pat
 
 
 def run(here: Machine, folder: Path, *more: str) -> CompletedProcess[str]:
-    return here.run("-m", "gpudiy", "run", str(folder), "-s", "500", "--seed", "1", "-q", "--json", *more)
+    return here.run("-m", "gpudiy", "run", str(folder), "-s", "500", *SHORT, "--seed", "1", "-q", "--json", *more)
 
 
 def records(found: CompletedProcess[str]) -> dict[str, dict[str, object]]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cuda_standin import Machine
+from cuda_standin import Machine, make_machines
 
 from gpudiy.harness.nvrtc import compiler_for
 
@@ -44,6 +44,12 @@ del add, module, stream
 context.pop()
 context.detach()
 """
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Make:
+    """A machine with PyCUDA, which these tests call themselves."""
+    return make_machines(tmp_path, ("pycuda",))
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ from functools import cache
 from models.suite import widen_model
 
 from gpudiy.devices.simulated import SimulatedDevice, open_device
+from gpudiy.devices.simulation.profile import PROMPT
 from gpudiy.devices.simulation.unrolled import PASSES
 from gpudiy.harness.incantation import Incantation
 from gpudiy.litmus import Test
@@ -18,6 +19,12 @@ from gpudiy.models.model import Model
 from gpudiy.models.verdict import Undecided, decide, outcomes, target_of
 
 DEFAULT = Incantation()
+FAR = Incantation(warm_percent=0, location_stride=64)  # no line of L1 is older than the test
+RMO = "let rmo(fence) = dp | fence | (rf & ext) | co | fr"
+L1 = "let L1 = (R & GLOBAL & (WEAK | (RLX & CTA))) \\ (CG | CV | RMW)\n"
+# no dependency makes a load that L1 answers wait; a barrier does, a fence only where it empties L1
+STALE_LINES = L1 + ("let rmo(fence) = ((dp | (fence \\ barrier)) \\ (_*L1)) | (fence & barrier) | (rf & ext) | co | fr")
+EMPTIED_LINES = L1 + "let rmo(fence) = (dp \\ (_*L1)) | fence | (rf & ext) | co | fr"
 PROFILES = ("fermi", "kepler", "maxwell", "volta", "sc")
 
 
@@ -30,10 +37,14 @@ def device(profile: str) -> SimulatedDevice:
 def model_of(profile: str) -> Model:
     """The model of the chip, also for accesses that the model of old chips does not speak of.
 
-    The machine treats all cache operators and spaces alike, so it must keep to the rules of that model for all of them.
+    What it says of loads from L2 and of global memory holds for all others, but for loads that L1 may answer.
     """
-    name = device(profile).profile.model
-    return widen_model(name) if name.startswith("ptx-asplos15") else load_model(name)
+    chip = device(profile).profile
+    if not chip.model.startswith("ptx-asplos15"):
+        return load_model(chip.model)
+    if chip.lines is PROMPT:
+        return widen_model(chip.model)
+    return widen_model(chip.model, (RMO, STALE_LINES if chip.emptied_by is None else EMPTIED_LINES))
 
 
 def weak_count(test: Test, observed: dict) -> int:

@@ -11,18 +11,23 @@ from itertools import count, groupby
 from pathlib import Path
 from types import SimpleNamespace
 
+import fake_devices
 import pytest
 from conftest import ROOT
 from fake_devices import OPENER, fake_test
 
+from gpudiy.devices.device import Chip
+from gpudiy.devices.run_length import RunLength, is_settled, run_length
 from gpudiy.devices.runner import Runner, run_tests
-from gpudiy.devices.settings import RunSettings, derived_seed
+from gpudiy.devices.settings import RunSettings, derived_seed, make_settings
 from gpudiy.devices.stop_rule import StopRule, parse_stop_rule
 from gpudiy.devices.worker import Worker, WorkerFailure
 from gpudiy.errors import InputError, UsageError
 from gpudiy.litmus import content_hash
-from gpudiy.logs.decision import Sighting, decide_record
-from gpudiy.logs.record import Ending, Record
+from gpudiy.logs.clustering import Launches
+from gpudiy.logs.decision import NoEvidence, Sighting, decide_record
+from gpudiy.logs.memory_place import MemoryPlace
+from gpudiy.logs.record import Ending, Record, add_launch_sums, sum_launch
 
 SETTINGS = RunSettings(iterations=20_000)
 HANGING = replace(SETTINGS, limit=2.0)
@@ -43,6 +48,19 @@ def run(*names: str, settings: RunSettings = SETTINGS, device: str = "fake") -> 
             for hangs, together in groupby(names, "hang".__eq__)
             for record in runner.run([fake_test(name) for name in together], HANGING if hangs else settings)
         ]
+
+
+def test_a_device_with_one_memory_does_not_run_tests_in_another() -> None:
+    here, elsewhere = (replace(SETTINGS, memory=place) for place in (MemoryPlace.DEVICE, MemoryPlace.MANAGED))
+    with Runner("fake", OPENER) as runner:
+        endings = [next(runner.run([fake_test("SB")], settings)).ending for settings in (here, elsewhere, here)]
+    assert endings == [Ending.FINISHED, Ending.NOT_RUNNABLE, Ending.FINISHED]
+
+
+def test_the_place_of_memory_has_a_name() -> None:
+    assert make_settings(memory="host").memory is MemoryPlace.HOST
+    with pytest.raises(UsageError, match="no memory 'gpu': there are device, managed, host"):
+        make_settings(memory="gpu")
 
 
 def test_a_sound_run() -> None:
@@ -79,7 +97,7 @@ def test_faults_are_survived_and_recorded(fault: str, ending: Ending, reason: st
     before, faulty, after = run("strong", fault, "SB")
     assert (faulty.test, faulty.ending) == (fault, ending)
     assert reason in faulty.reason
-    assert decide_record(faulty).sighting in (Sighting.FAILED, Sighting.NOT_RUNNABLE)
+    assert decide_record(faulty).kind in (NoEvidence.FAILED, NoEvidence.NOT_RUNNABLE)
     assert decide_record(before).sighting is Sighting.NOT_OBSERVED
     assert decide_record(after).sighting is Sighting.OBSERVED
     assert after.iterations == 20_000
@@ -98,7 +116,7 @@ def test_a_device_that_does_not_come_back_is_given_up(tmp_path: Path) -> None:
     assert [record.ending for record in records] == [Ending.FINISHED] + 6 * [Ending.DEVICE_LOST]
     assert "did not come back: the card is gone" in records[2].reason
     assert "in 3 attempts" in records[-1].reason
-    assert all(decide_record(record).sighting is Sighting.FAILED for record in records[1:])
+    assert all(decide_record(record).kind is NoEvidence.FAILED for record in records[1:])
 
 
 def test_a_device_that_is_gone_is_lost(tmp_path: Path) -> None:
@@ -141,7 +159,7 @@ def test_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_that_saw_nothing_alive_is_dead() -> None:
     (record,) = run("strong-dead")
-    assert decide_record(record).sighting is Sighting.DEAD
+    assert decide_record(record).kind is NoEvidence.HARNESS
 
 
 @pytest.mark.parametrize(("text", "sightings"), [("observed", 1), ("25", 25), ("confidence", 8)])
@@ -215,3 +233,72 @@ def test_a_slow_simulated_device_gives_the_same_record(monkeypatch: pytest.Monke
     monkeypatch.setattr("gpudiy.devices.runner.SLOW_CHUNK", 0.0)
     slow = run_tests(tests, "sim:kepler", RunSettings(200_000, seed=3))
     assert slow[0].histogram == quick[0].histogram
+
+
+def run_on_gpu(name: str, **settings: object) -> Record:
+    chosen = RunSettings(**{"iterations": 100_000, **settings})  # type: ignore[arg-type]
+    (record,) = run_tests([fake_test(name)], "fake:gpu", chosen, OPENER)
+    return record
+
+
+def launch_count(record: Record) -> int:
+    assert record.liveness is not None and record.liveness.launches is not None
+    return record.liveness.launches
+
+
+def test_a_gpu_runs_many_launches_for_a_second_when_its_clocks_have_settled() -> None:
+    record = run_on_gpu("SB")
+    assert record.positive == 0  # shown only while clocks rise: none of those launches counts
+    assert record.seconds >= 1 and record.iterations >= 100_000
+    assert launch_count(record) >= 32
+    options = dict(record.options)
+    assert options["warm-up"].endswith("settled") and "not" not in options["warm-up"]
+    assert int(options["warm-up"].split()[0]) > len(fake_devices.RISING)  # low clocks are stable, too
+
+
+def test_the_least_launches_and_seconds() -> None:
+    fewer = run_on_gpu("SB", seconds=0.0)
+    assert 32 <= launch_count(fewer) <= 34 and fewer.iterations < 110_000
+    longer = run_on_gpu("SB", seconds=3.0)
+    assert longer.seconds >= 3
+    one = run_on_gpu("SB", seconds=0.0, launches=0)
+    assert launch_count(one) < 5
+    early = run_on_gpu("strong", until=StopRule(sightings=1), launches=64)
+    assert launch_count(early) >= 64
+
+
+def test_a_warm_up_is_bounded() -> None:
+    record = run_on_gpu("restless")
+    assert dict(record.options)["warm-up"].endswith("not settled")
+    length = RunLength(1000, launches=10)
+    assert [length.next_chunk(SimpleNamespace(iterations=done, launch_count=launches), 500)  # type: ignore[arg-type]
+            for done, launches in ((0, 0), (950, 9), (950, 10), (1000, 10))] == [100, 50, 50, 500]  # fmt: skip
+
+
+def test_times_that_have_settled() -> None:
+    assert not is_settled([1.0, 1.0])
+    assert is_settled([9.0, 1.0, 1.05, 1.09])
+    assert not is_settled([1.0, 1.0, 1.2])
+
+
+def test_neither_simulated_nor_other_devices_wait_for_clocks() -> None:
+    (record,) = run("SB", settings=RunSettings(30_000))
+    assert record.iterations == 30_000 and "warm-up" not in dict(record.options)
+    settings = RunSettings(30_000, seconds=5.0)
+    assert run_length(settings, Chip("sim:kepler", "x", simulated=True)) == RunLength(30_000)
+    assert run_length(RunSettings(30_000), Chip("opencl:0", "x", launches=True)) == RunLength(30_000, 32, 0.0)
+
+
+def test_confidence_is_that_of_launches() -> None:
+    """Eight sightings are enough if they come in different launches; in one launch they are one event."""
+
+    def launches(counts: list[int]) -> Launches:
+        sums = add_launch_sums(sum_launch(31_250, sightings) for sightings in counts)
+        assert sums is not None
+        return Launches(len(counts), sums)
+
+    rule = parse_stop_rule("confidence")
+    assert rule.find_reason(16, 10**6, launches([1] * 16 + [0] * 16))
+    assert rule.find_reason(16, 10**6)
+    assert not rule.find_reason(16, 10**6, launches([16] + [0] * 31))
+    assert not rule.find_reason(16_000, 31_250, launches([16_000]))  # one launch says nothing of the next

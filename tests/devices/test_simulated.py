@@ -279,10 +279,10 @@ def test_atomics_and_comparisons_agree_with_the_models(
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(["kepler", "volta"]), st.data())
+@given(st.sampled_from(["fermi", "kepler", "volta"]), st.data())
 def test_instances_with_one_code_have_one_outcome(profile: str, data: st.DataObject) -> None:
     """Replaying one instance for all whose telling moments come in the same order changes nothing."""
-    test = data.draw(small_tests(Vocabulary(orders=profile == "volta")))
+    test = data.draw(small_tests(Vocabulary(orders=profile == "volta", caches=True, barriers=True)))
     if device(profile).obstacle(test) is not None:
         return
     run = SimulatedRun(test, device(profile).profile, DEFAULT, 3)

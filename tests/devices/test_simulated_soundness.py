@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from conftest import DATA
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from models.small_tests import Vocabulary, small_tests
 from models.suite import load_suite
 from models.test_generated import generated
@@ -23,6 +24,7 @@ from gpudiy.litmus.access import Scope
 from gpudiy.models.verdict import Undecided, outcomes
 
 OLD, NEW = "kepler", "volta"
+WITH_LINES = ("fermi", "kepler")
 SMALL = ("classic", "rmw", "dependencies", "coherence")
 LARGE = ("modern", "scoped", "thesis")
 STEPS = {"classic": 3, "rmw": 41, "dependencies": 23, "coherence": 17, "modern": 331}
@@ -105,6 +107,12 @@ def test_random_tests_are_sound_on_old_chips(test: Test) -> None:
 
 
 @settings(max_examples=50)
+@given(st.sampled_from(WITH_LINES), small_tests(Vocabulary(barriers=True, caches=True)))
+def test_random_tests_with_lines_are_sound(profile: str, test: Test) -> None:
+    random_test_is_sound(profile, test)
+
+
+@settings(max_examples=50)
 @given(small_tests(Vocabulary(orders=True, barriers=True)))
 def test_random_tests_are_sound_on_volta(test: Test) -> None:
     random_test_is_sound(NEW, test)
@@ -122,6 +130,13 @@ def test_random_tests_of_one_cta_are_sound(test: Test) -> None:
 @given(small_tests(Vocabulary(barriers=True, length=4, threads=(2, 4))))
 def test_many_random_tests_are_sound_on_old_chips(test: Test) -> None:
     random_test_is_sound(OLD, test)
+
+
+@pytest.mark.heavy
+@settings(max_examples=3_000)
+@given(st.sampled_from(WITH_LINES), small_tests(Vocabulary(barriers=True, caches=True, length=4, threads=(2, 4))))
+def test_many_random_tests_with_lines_are_sound(profile: str, test: Test) -> None:
+    random_test_is_sound(profile, test)
 
 
 @pytest.mark.heavy
@@ -144,7 +159,7 @@ def no_pairs(*_: object) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
 
 def narrowed(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
     """Only fences of scope sys count."""
-    return (pair for pair in single_memory._pairs(program) if single_memory._fence_between(program, *pair) is Scope.SYS)
+    return (pair for pair in single_memory._pairs(program) if single_memory.fence_between(program, *pair) is Scope.SYS)
 
 
 def reads_swap(table: single_memory.Timetable, reads_in_order: bool) -> None:

@@ -22,7 +22,7 @@ DENSE_BITS = 16  # up to this number of bits all codes are counted in one array
 WORD_BITS = 63
 
 
-class Counter:
+class CodeCounter:
     """Counts the outcomes of instances; an order of moments is replayed only the first time."""
 
     def __init__(self, table: Timetable, replay: Replay) -> None:
@@ -100,6 +100,7 @@ class _Decider:
     def __init__(self, table: Timetable) -> None:
         program = table.program
         self.program = program
+        self.table = table
         self.views = table.views
         observed = {program.location_of[term.name] for term in program.test.observed if isinstance(term, FinalVariable)}
         atomic = {
@@ -125,12 +126,11 @@ class _Decider:
         if _in_l2(one) and _in_l2(other):
             strong = one.event.strong and other.event.strong
             return not self.views or strong or bool(one.event.locations & self.looked_at)
-        reads = one.stage is MomentStage.ISSUE and one.event.reads
-        if reads and _in_l2(other):
+        if self._takes_value(one) and _in_l2(other):
             return (
                 not self.views
                 or one.event.kind is SimulatedEventKind.ATOMIC
-                or (other.event.strong and self._own_write(one))
+                or (other.event.strong and self._own_write(one, strong=True))
             )
         if other.stage is not MomentStage.SEEN:
             return False
@@ -139,6 +139,17 @@ class _Decider:
             return rivals and one.viewer == other.viewer
         own = one.stage is MomentStage.ISSUE and one.event.thread == other.viewer
         return own and (one.event.kind is SimulatedEventKind.READ or (one.event.writes and rivals))
+
+    def _takes_value(self, moment: Moment) -> bool:
+        """Whether a read may take its value from memory at this moment: an access of L1 does when its line comes.
+
+        It does so when it is issued only if a write of its own thread may have removed the line.
+        """
+        if moment.stage is MomentStage.FILL:
+            return True
+        if moment.stage is not MomentStage.ISSUE or not moment.event.reads:
+            return False
+        return self.table.find(MomentStage.FILL, moment.event) is None or self._own_write(moment)
 
     def _synchronises(self, moment: Moment) -> bool:
         """Whether synchronisation may bring writes to L2 or to a thread at this moment."""
@@ -163,9 +174,13 @@ class _Decider:
             for event in self.program.events
         )
 
-    def _own_write(self, moment: Moment) -> bool:
+    def _own_write(self, moment: Moment, strong: bool = False) -> bool:
+        """Whether the thread writes what it accesses here."""
         return any(
-            event.writes and event.strong and event.thread == moment.event.thread and event.may_meet(moment.event)
+            event.writes
+            and (event.strong or not strong)
+            and event.thread == moment.event.thread
+            and event.may_meet(moment.event)
             for event in self.program.events
         )
 

@@ -8,6 +8,7 @@ from enum import Enum
 from gpudiy.litmus import instruction as isa
 from gpudiy.litmus.access import Order, Scope
 from gpudiy.litmus.instruction import access_of, scope_of
+from gpudiy.litmus.stale_reads import read_reach
 
 
 class SimulatedEventKind(Enum):
@@ -100,6 +101,11 @@ class SimulatedEvent:
     @property
     def waits(self) -> bool:
         return isinstance(self.instruction, isa.Barrier) and self.instruction.mode.waits
+
+    @property
+    def cached(self) -> bool:
+        """A load that L1 may answer, since it need not see what other CTAs wrote."""
+        return isinstance(self.instruction, isa.Load) and read_reach(self.instruction.access) is Scope.CTA
 
     def may_meet(self, other: SimulatedEvent) -> bool:
         """Whether both may access the same location."""

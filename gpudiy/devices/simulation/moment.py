@@ -17,6 +17,7 @@ class MomentStage(Enum):
     ISSUE = "issue"  # a load takes its value, a store enters the store buffer, an atomic happens, a thread arrives
     ARRIVE = "arrive"  # a store is in L2; a thread leaves a barrier
     SEEN = "seen"  # another thread can see a write
+    FILL = "fill"  # L1 takes the line of a load from L2
 
 
 class NeverEnds(Exception):
@@ -65,6 +66,10 @@ class Timetable:
     def leave(self, barrier: SimulatedEvent) -> int:
         """When a thread leaves a barrier."""
         return self._numbers[MomentStage.ARRIVE, barrier.number, -1]
+
+    def fill(self, load: SimulatedEvent) -> int:
+        """When the line in which a load finds its value came into L1."""
+        return self._numbers[MomentStage.FILL, load.number, -1]
 
     def order(self, earlier: int, later: int) -> None:
         self.before[later].add(earlier)

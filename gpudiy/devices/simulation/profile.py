@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from gpudiy.litmus.access import Scope
+
 
 class MemoryFamily(Enum):
     """The rules by which a chip keeps accesses in order."""
@@ -39,6 +41,8 @@ class Profile:
     stores: Pace = PROMPT  # a store waits in the store buffer before it reaches L2
     atomics: Pace = PROMPT  # an atomic waits on its way to L2
     views: Pace = PROMPT  # a write in L2 becomes visible to some thread late
+    lines: Pace = PROMPT  # a cached load finds a line that came into L1 so long ago, where such lines are
+    emptied_by: Scope | None = None  # the narrowest fence that empties L1
     reads_in_order: bool = True  # two reads of one location stay in order
     bank_conflicts_hold_loads: float = 1.0  # how much more often loads are late under bank conflicts
 
@@ -51,11 +55,13 @@ _PROFILES = (
     Profile(
         "fermi", "simulated Fermi", "sm_20", MemoryFamily.SINGLE_MEMORY, "ptx-asplos15",
         loads=Pace(0.12, 6.0), rereads=Pace(0.35, 8.0), stores=Pace(0.10, 5.0), atomics=Pace(0.001, 6.0),
+        lines=Pace(0.05, 20.0),
         reads_in_order=False, bank_conflicts_hold_loads=1.5,
     ),
     Profile(
         "kepler", "simulated Kepler", "sm_35", MemoryFamily.SINGLE_MEMORY, "ptx-asplos15",
         loads=Pace(0.15, 6.0), rereads=Pace(0.45, 8.0), stores=Pace(0.20, 6.0), atomics=Pace(0.002, 6.0),
+        lines=Pace(0.05, 20.0), emptied_by=Scope.CTA,
         reads_in_order=False, bank_conflicts_hold_loads=1.5,
     ),
     Profile(

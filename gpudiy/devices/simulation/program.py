@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpudiy.devices.simulation.event import SimulatedEvent, event_kind
 from gpudiy.devices.simulation.unrolled import UnrolledStep, unroll_thread
-from gpudiy.litmus.access import ScalarType
+from gpudiy.litmus.access import ScalarType, Space
 from gpudiy.litmus.arithmetic import read_as_type, wrap_value
 from gpudiy.litmus.condition import AddressOf, Value
 from gpudiy.litmus.dependencies import list_reads, static_dependencies
@@ -31,6 +31,8 @@ class SimulatedProgram:
         behind = test.memory_map.locations()
         self.locations = tuple(dict.fromkeys(behind.values()))
         self.location_of = {name: self.locations.index(location) for name, location in behind.items()}
+        spaces = [test.memory_map.space_of(name) for name in self.locations]
+        self.cached_locations = frozenset(number for number, space in enumerate(spaces) if space is Space.GLOBAL)
         self.names = test.memory_map.names
         self.first_address = _free_addresses(test)
         self.addressed = {self.address(name): self.location_of[name] for name in self.names}

@@ -100,8 +100,10 @@ class Replay(ABC):
                 self._issue(moment.event, request)
         elif moment.stage is MomentStage.ARRIVE:
             self._arrive(moment.event)
-        else:
+        elif moment.stage is MomentStage.SEEN:
             self._become_visible(moment.event, moment.viewer)
+        else:
+            self._fill(moment.event)
 
     @abstractmethod
     def _issue(self, event: SimulatedEvent, request: Request) -> None:
@@ -114,6 +116,10 @@ class Replay(ABC):
     @abstractmethod
     def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         """A write becomes visible to a thread."""
+
+    @abstractmethod
+    def _fill(self, event: SimulatedEvent) -> None:
+        """L1 takes the line of a load from L2."""
 
     def _compute_written(self, event: SimulatedEvent, request: Request, old: int) -> int | None:
         """What a store or an atomic writes; None if it writes nothing."""
@@ -157,10 +163,12 @@ class Replay(ABC):
 
 
 class SingleMemory(Replay):
-    """One memory; each thread sees its own stores before they reach it."""
+    """One memory; each thread sees its own stores before they reach it, and may load from stale lines of L1."""
 
     def _start(self) -> None:
         self.memory = list(self.program.initial)
+        # by thread, by load: the values that are in L1 for it, by location
+        self.lines: list[dict[int, dict[int, int]]] = [{} for _ in self.program.placements]
         self.waiting: list[dict[int, list[tuple[int, int]]]] = [{} for _ in self.program.placements]
         self.buffered: dict[int, tuple[int, int]] = {}
 
@@ -172,7 +180,7 @@ class SingleMemory(Replay):
             return
         location = request.location
         queue = self.waiting[event.thread].get(location)
-        old = queue[-1][1] if queue else self.memory[location]
+        old = queue[-1][1] if queue else self._look_up(event, location)
         if event.reads:
             self.values[event.number] = old
         if not event.writes:
@@ -181,7 +189,7 @@ class SingleMemory(Replay):
         if written is None:
             return
         if event.kind is SimulatedEventKind.ATOMIC:
-            self.memory[location] = written
+            self._write(event, location, written)
         else:
             self.waiting[event.thread].setdefault(location, []).append((event.number, written))
             self.buffered[event.number] = (location, written)
@@ -191,7 +199,25 @@ class SingleMemory(Replay):
         if entry is not None:
             location, written = entry
             self.waiting[event.thread][location].remove((event.number, written))
-            self.memory[location] = written
+            self._write(event, location, written)
+
+    def _write(self, event: SimulatedEvent, location: int, written: int) -> None:
+        self.memory[location] = written
+        self._remove_lines(event.thread, location)
+
+    def _remove_lines(self, thread: int, location: int) -> None:
+        """Remove from L1 what it holds of a location for the thread that wrote there."""
+        for line in self.lines[thread].values():
+            line.pop(location, None)
+
+    def _look_up(self, event: SimulatedEvent, location: int) -> int:
+        """What L1 holds for a load, or else L2."""
+        line = self.lines[event.thread].get(event.number, {})
+        return line.get(location, self.memory[location])
+
+    def _fill(self, event: SimulatedEvent) -> None:
+        held = event.locations & self.program.cached_locations
+        self.lines[event.thread][event.number] = {location: self.memory[location] for location in held}
 
     def _become_visible(self, event: SimulatedEvent, viewer: int) -> None:
         """Nothing happens: all threads see one memory."""

@@ -67,7 +67,7 @@ def order_fences(table: Timetable) -> None:
 
 def fenced_pairs(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, SimulatedEvent]]:
     """The accesses a fence keeps in order, where the threads in its scope could notice."""
-    reach = {pair: scope for pair in _pairs(program) if (scope := _fence_between(program, *pair)) is not None}
+    reach = {pair: scope for pair in _pairs(program) if (scope := fence_between(program, *pair)) is not None}
     for scope in (Scope.CTA, Scope.GPU, Scope.SYS):
         counting = {pair for pair, fence in reach.items() if fence >= scope}
         level = LEVELS.get(scope)
@@ -84,7 +84,7 @@ def fenced_pairs(program: SimulatedProgram) -> Iterator[tuple[SimulatedEvent, Si
                     yield one, other
 
 
-def _fence_between(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> Scope | None:
+def fence_between(program: SimulatedProgram, one: SimulatedEvent, other: SimulatedEvent) -> Scope | None:
     """The widest fence between two accesses of a thread."""
     return max(
         (

@@ -123,6 +123,9 @@ class ManyViews(Replay):
             self.view[viewer] |= 1 << event.number
             self.sight[viewer].setdefault(event.number, self.now)
 
+    def _fill(self, event: SimulatedEvent) -> None:
+        """Nothing happens: what is stale in L1 is what a thread cannot see yet."""
+
     def _read(self, event: SimulatedEvent, request: Request, source: int | None) -> None:
         location = request.location
         if source is None:

@@ -33,6 +33,18 @@ void find_devices(void) {
     free(names);
 }
 
+bool lacks(const char *what) {
+    const char *setting = getenv("STANDIN_LACKS");
+    size_t length = strlen(what);
+    while (setting && *setting) {
+        size_t word = strcspn(setting, ",");
+        if (word == length && strncmp(setting, what, length) == 0)
+            return true;
+        setting += word + (setting[word] == ',');
+    }
+    return false;
+}
+
 static bool is_device(CUdevice device, const char *function) {
     if (device >= 0 && device < device_count)
         return true;
@@ -108,6 +120,17 @@ EXPORT CUresult CUDAAPI cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevic
     return CUDA_SUCCESS;
 }
 
+EXPORT CUresult CUDAAPI cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute attribute, CUdevice device,
+                                                CUdevice peer) {
+    ENTER();
+    if (!is_device(device, "cuDeviceGetP2PAttribute") || !is_device(peer, "cuDeviceGetP2PAttribute"))
+        return CUDA_ERROR_INVALID_DEVICE;
+    if (attribute != CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)
+        return CUDA_ERROR_INVALID_VALUE;
+    *value = device != peer && !getenv("STANDIN_NO_PEER") && !lacks("peer-atomics");
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
     ENTER();
     if (!is_device(device, "cuDeviceGetAttribute"))
@@ -133,8 +156,13 @@ EXPORT CUresult CUDAAPI cuDeviceGetAttribute(int *value, CUdevice_attribute attr
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = chip->major; break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = chip->minor; break;
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
-    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
-    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: *value = 1; break;
+    case CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT: *value = getenv("STANDIN_WATCHDOG") != NULL; break;
+    case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: *value = !lacks("cooperative"); break;
+    case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY: *value = !lacks("managed"); break;
+    case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS: *value = !lacks("concurrent-managed"); break;
+    case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY: *value = !lacks("mapped-host"); break;
+    case CU_DEVICE_ATTRIBUTE_HOST_NATIVE_ATOMIC_SUPPORTED: *value = !lacks("host-atomics"); break;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: *value = CU_COMPUTEMODE_DEFAULT; break;
     default:
         /* A caller that asks for more must be taught here; a made-up answer would hide that. */

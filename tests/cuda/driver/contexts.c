@@ -86,6 +86,39 @@ EXPORT CUresult CUDAAPI cuCtxDetach(CUcontext context) {
     return CUDA_SUCCESS;
 }
 
+static CUcontext primary_context(CUdevice device) {
+    for (CUcontext each = contexts; each; each = each->next)
+        if (each->primary && each->device == device)
+            return each;
+    return NULL;
+}
+
+EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+    ENTER_AS("cuCtxCreate");
+    if (device < 0 || device >= device_count)
+        return CUDA_ERROR_INVALID_DEVICE;
+    *context = primary_context(device);
+    if (*context) {
+        (*context)->uses++;
+    } else {
+        *context = new_context(device);
+        (*context)->primary = true;
+    }
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
+    ENTER();
+    CUcontext context = primary_context(device);
+    if (!context) {
+        violation("cuDevicePrimaryCtxRelease: device %d has no primary context", device);
+        return CUDA_ERROR_INVALID_CONTEXT;
+    }
+    if (--context->uses == 0)
+        end_context(context);
+    return CUDA_SUCCESS;
+}
+
 EXPORT CUresult CUDAAPI cuCtxPushCurrent(CUcontext context) {
     ENTER();
     if (!is_context(context, "cuCtxPushCurrent") || depth == MAX_DEPTH)

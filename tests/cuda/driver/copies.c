@@ -17,11 +17,6 @@ typedef struct {
     Allocation *uses[2];
 } Copy;
 
-static bool reaches(CUcontext context, const Allocation *allocation) {
-    return allocation->context == context || allocation->context->device == context->device ||
-           context->peers[allocation->context->device];
-}
-
 /* The allocation that holds all the bytes; null with a violation. */
 static Allocation *target(const char *function, CUdeviceptr address, size_t bytes) {
     Allocation *allocation = allocation_at(address);

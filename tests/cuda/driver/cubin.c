@@ -105,6 +105,16 @@ static void add_kernel(CubinImage *cubin, const char *name) {
     kernel->cluster = 1;
 }
 
+static void add_globals(const Symbols *symbols) {
+    CubinImage *cubin = symbols->cubin;
+    for (size_t i = 0; i < symbols->count; i++)
+        if (ELF64_ST_TYPE(symbols->symbols[i].st_info) == STT_OBJECT && symbols->symbols[i].st_size) {
+            cubin->global = realloc(cubin->global, (size_t)(cubin->globals + 1) * sizeof *cubin->global);
+            cubin->global[cubin->globals++] =
+                (GlobalImage){strdup(symbols->names + symbols->symbols[i].st_name), symbols->symbols[i].st_size};
+        }
+}
+
 CubinImage *read_cubin(const void *image, const char **reason) {
     const unsigned char *bytes = image;
     const Elf64_Ehdr *header = image;
@@ -138,10 +148,14 @@ CubinImage *read_cubin(const void *image, const char **reason) {
         if (kernel)
             kernel->shared = (int)sections[i].sh_size;
     }
+    add_globals(&symbols);
     return cubin;
 }
 
 void free_cubin(CubinImage *cubin) {
+    for (int i = 0; i < cubin->globals; i++)
+        free(cubin->global[i].name);
+    free(cubin->global);
     for (int i = 0; i < cubin->kernels; i++)
         free(cubin->kernel[i].name);
     free(cubin->kernel);

@@ -119,7 +119,8 @@ void stick(CUcontext context, CUresult code) {
 /* A context that is of no more use can still be left and given back. */
 static bool works_when_stuck(const char *name) {
     return strncmp(name, "cuDevice", 8) == 0 || strncmp(name, "cuCtxP", 6) == 0 || strcmp(name, "cuCtxDetach") == 0 ||
-           strcmp(name, "cuInit") == 0;
+           strcmp(name, "cuInit") == 0 ||
+           strcmp(name, "cuCtxGetDevice") == 0;
 }
 
 CUresult enter(const char *function) {

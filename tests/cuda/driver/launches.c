@@ -15,7 +15,8 @@ typedef struct {
     CUfunction function;
     CUcontext context;
     CUstream stream;
-    unsigned grid[3], block[3], shared, groups;
+    unsigned grid[3], block[3], shared, groups, cluster;
+    bool cooperative;
     Allocation *uses[MAX_PARAMETERS];
     unsigned char arguments[4096];
     char described[256]; /* the name of the kernel and its arguments that are no addresses: run:0:1:0 */
@@ -90,6 +91,14 @@ static bool check_geometry(const Launch *launch) {
         violation("%s: %d + %u bytes of shared memory", name, image->shared, launch->shared);
         return false;
     }
+    if (launch->cluster && (int)launch->cluster != image->cluster) {
+        violation("%s: launched in clusters of %u CTAs, and built for %d", name, launch->cluster, image->cluster);
+        return false;
+    }
+    if (launch->cooperative && lacks("cooperative")) {
+        violation("%s: launched cooperatively on a device that cannot", name);
+        return false;
+    }
     if (image->cluster > 1 && (chip->major < 9 || launch->grid[0] % (unsigned)image->cluster)) {
         violation("%s: %u CTAs in clusters of %d", name, launch->grid[0], image->cluster);
         return false;
@@ -122,7 +131,7 @@ static bool check_pointer(Launch *launch, int number, uint64_t value) {
         violation("%s: argument %d is an address of %s memory", name, number, allocation ? "freed" : "no");
         return false;
     }
-    if (allocation->context->device != launch->context->device && !launch->context->peers[allocation->context->device]) {
+    if (!reaches(launch->context, allocation)) {
         violation("%s: argument %d is memory of device %d, to which there is no access", name, number,
                   allocation->context->device);
         return false;
@@ -153,8 +162,9 @@ static bool check_arguments(Launch *launch, const unsigned char *bytes, size_t s
             described += snprintf(room, sizeof launch->described - (size_t)described, ":%llu", (unsigned long long)value);
         }
     }
-    journal("launch kernel=%s device=%d stream=%p grid=%u block=%u shared=%u cluster=%d arguments=%s", image->name,
-            launch->context->device, (void *)launch->stream, launch->groups, launch->block[0], launch->shared, image->cluster, text);
+    journal("launch kernel=%s device=%d stream=%p grid=%u block=%u shared=%u cluster=%d cooperative=%d arguments=%s",
+            image->name, launch->context->device, (void *)launch->stream, launch->groups, launch->block[0],
+            launch->shared, image->cluster, launch->cooperative, text);
     return true;
 }
 
@@ -176,6 +186,7 @@ static CUresult run_launch(void *data) {
     check_residency(launch, *resident);
     *resident += launch->groups;
     pthread_mutex_unlock(&state_lock);
+    check_constants(launch->function, launch->arguments);
     CUresult result = run_on_host(launch->function->module->build, image, launch->groups, launch->block[0],
                                   launch->shared, launch->arguments);
     pthread_mutex_lock(&state_lock);
@@ -193,7 +204,7 @@ static void launch_finished(void *data) {
     free(launch);
 }
 
-/* PyCUDA passes arguments as one buffer. */
+/* Both bindings pass arguments as one buffer. */
 static bool find_buffer(void **extra, const unsigned char **bytes, size_t *size) {
     *bytes = NULL;
     *size = 0;
@@ -207,32 +218,25 @@ static bool find_buffer(void **extra, const unsigned char **bytes, size_t *size)
     return *bytes != NULL;
 }
 
-EXPORT CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
-                                       unsigned int grid_z, unsigned int block_x, unsigned int block_y,
-                                       unsigned int block_z, unsigned int shared, CUstream handle, void **parameters,
-                                       void **extra) {
-    ENTER();
-    CUstream stream = stream_of(handle, "cuLaunchKernel");
+static CUresult start(const char *name, Launch wanted, CUstream handle, void **parameters, void **extra) {
+    CUstream stream = stream_of(handle, name);
     const unsigned char *bytes;
     size_t size;
     if (!stream)
         return CUDA_ERROR_INVALID_CONTEXT;
-    if (!function_lives(function) || function->module->context != current_context()) {
-        violation("cuLaunchKernel: the function is not one of the current context");
+    if (!function_lives(wanted.function) || wanted.function->module->context != current_context()) {
+        violation("%s: the function is not one of the current context", name);
         return CUDA_ERROR_INVALID_HANDLE;
     }
     if (parameters || !find_buffer(extra, &bytes, &size)) {
-        violation("cuLaunchKernel: arguments are not one buffer");
+        violation("%s: arguments are not one buffer", name);
         return CUDA_ERROR_INVALID_VALUE;
     }
-    Launch *launch = calloc(1, sizeof *launch);
-    *launch = (Launch){.function = function,
-                       .context = current_context(),
-                       .stream = stream,
-                       .grid = {grid_x, grid_y, grid_z},
-                       .block = {block_x, block_y, block_z},
-                       .shared = shared,
-                       .groups = grid_x * grid_y * grid_z};
+    Launch *launch = malloc(sizeof *launch);
+    *launch = wanted;
+    launch->context = current_context();
+    launch->stream = stream;
+    launch->groups = launch->grid[0] * launch->grid[1] * launch->grid[2];
     pthread_mutex_lock(&state_lock);
     bool fits = check_geometry(launch) && check_residency(launch, 0) && check_arguments(launch, bytes, size);
     for (int i = 0; fits && i < MAX_PARAMETERS; i++)
@@ -244,5 +248,65 @@ EXPORT CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x,
         return CUDA_ERROR_INVALID_VALUE;
     }
     enqueue(stream, run_launch, launch_finished, launch);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigned int grid_y,
+                                       unsigned int grid_z, unsigned int block_x, unsigned int block_y,
+                                       unsigned int block_z, unsigned int shared, CUstream stream, void **parameters,
+                                       void **extra) {
+    ENTER();
+    Launch wanted = {.function = function,
+                     .grid = {grid_x, grid_y, grid_z},
+                     .block = {block_x, block_y, block_z},
+                     .shared = shared};
+    return start("cuLaunchKernel", wanted, stream, parameters, extra);
+}
+
+EXPORT CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *given, CUfunction function, void **parameters,
+                                         void **extra) {
+    ENTER_AS("cuLaunchKernel");
+    Launch wanted = {.function = function,
+                     .grid = {given->gridDimX, given->gridDimY, given->gridDimZ},
+                     .block = {given->blockDimX, given->blockDimY, given->blockDimZ},
+                     .shared = given->sharedMemBytes};
+    for (unsigned i = 0; i < given->numAttrs; i++) {
+        const CUlaunchAttribute *attribute = &given->attrs[i];
+        if (attribute->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            wanted.cluster = attribute->value.clusterDim.x * attribute->value.clusterDim.y * attribute->value.clusterDim.z;
+        else if (attribute->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+            wanted.cooperative = attribute->value.cooperative != 0;
+        else
+            violation("cuLaunchKernelEx: attribute %d is unknown here", (int)attribute->id);
+    }
+    return start("cuLaunchKernelEx", wanted, given->hStream, parameters, extra);
+}
+
+EXPORT CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int *groups, CUfunction function, int threads,
+                                                                    size_t shared) {
+    ENTER();
+    if (!function_lives(function) || threads < 1)
+        return CUDA_ERROR_INVALID_VALUE;
+    *groups = occupancy(devices[function->module->context->device], function->image, threads, (int)shared);
+    journal("occupancy kernel=%s block=%d groups=%d", function->image->name, threads, *groups);
+    return CUDA_SUCCESS;
+}
+
+EXPORT CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *given) {
+    ENTER();
+    unsigned size = 0;
+    if (!function_lives(function))
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < given->numAttrs; i++)
+        if (given->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            size = given->attrs[i].value.clusterDim.x;
+    if (size != (unsigned)function->image->cluster) {
+        violation("cuOccupancyMaxActiveClusters: clusters of %u CTAs, and built for %d", size, function->image->cluster);
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    }
+    const Chip *chip = devices[function->module->context->device];
+    int groups = occupancy(chip, function->image, (int)given->blockDimX, (int)given->sharedMemBytes);
+    *clusters = chip->sms * groups / (int)size;
+    journal("occupancy kernel=%s block=%u clusters=%d", function->image->name, given->blockDimX, *clusters);
     return CUDA_SUCCESS;
 }

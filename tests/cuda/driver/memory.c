@@ -43,20 +43,30 @@ Allocation *allocation_at(CUdeviceptr address) {
     return NULL;
 }
 
-EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t size) {
-    ENTER();
+/* Managed memory and memory of the host belong to every device. */
+bool reaches(CUcontext context, const Allocation *allocation) {
+    return allocation->kind != DEVICE_MEMORY || allocation->context->device == context->device ||
+           context->peers[allocation->context->device];
+}
+
+static size_t pages_on_device(const Allocation *allocation) {
+    return allocation->kind == DEVICE_MEMORY ? allocation->pages : 0;
+}
+
+static CUresult allocate(const char *function, MemoryKind kind, CUdeviceptr *address, size_t size) {
+    static const char *const kinds[] = {"device", "managed", "host"};
     CUcontext context = current_context();
     if (!context)
         return CUDA_ERROR_INVALID_CONTEXT;
     if (!size) {
-        violation("cuMemAlloc of nothing");
+        violation("%s of nothing", function);
         return CUDA_ERROR_INVALID_VALUE;
     }
     size_t pages = rounded_up(rounded_up(size, ALIGNMENT), PAGE);
     pthread_mutex_lock(&state_lock);
     reserve_range();
     CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
-    if (in_use[context->device] + pages <= devices[context->device]->memory &&
+    if ((kind != DEVICE_MEMORY || in_use[context->device] + pages <= devices[context->device]->memory) &&
         range_next + pages + PAGE < range_start + RANGE &&
         mprotect(range_next, pages, PROT_READ | PROT_WRITE) == 0) {
         Allocation *allocation = calloc(1, sizeof *allocation);
@@ -64,19 +74,58 @@ EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t size) {
         allocation->start = (CUdeviceptr)(range_next + pages - rounded_up(size, ALIGNMENT));
         allocation->size = size;
         allocation->pages = pages;
+        allocation->kind = kind;
         allocation->context = context;
         allocation->next = allocations;
         allocations = allocation;
         memset((void *)allocation->start, UNSET, size);
         memset((char *)allocation->start + size, SLACK, allocation->slack);
         range_next += pages + PAGE;
-        in_use[context->device] += pages;
+        in_use[context->device] += pages_on_device(allocation);
         *address = allocation->start;
         result = CUDA_SUCCESS;
     }
     pthread_mutex_unlock(&state_lock);
-    journal("alloc device=%d bytes=%zu result=%d", context->device, size, (int)result);
+    journal("alloc device=%d bytes=%zu memory=%s result=%d", context->device, size, kinds[kind], (int)result);
     return result;
+}
+
+EXPORT CUresult CUDAAPI cuMemAlloc(CUdeviceptr *address, size_t size) {
+    ENTER();
+    return allocate("cuMemAlloc", DEVICE_MEMORY, address, size);
+}
+
+EXPORT CUresult CUDAAPI cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned int flags) {
+    ENTER();
+    if (lacks("managed"))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (flags != CU_MEM_ATTACH_GLOBAL) {
+        violation("cuMemAllocManaged: memory that kernels of all streams use is attached to all");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return allocate("cuMemAllocManaged", MANAGED_MEMORY, address, size);
+}
+
+EXPORT CUresult CUDAAPI cuMemHostAlloc(void **host, size_t size, unsigned int flags) {
+    ENTER();
+    if (!(flags & CU_MEMHOSTALLOC_DEVICEMAP) || !(flags & CU_MEMHOSTALLOC_PORTABLE)) {
+        violation("cuMemHostAlloc: memory that kernels use is mapped, and for every context");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return lacks("mapped-host") ? CUDA_ERROR_NOT_SUPPORTED
+                                : allocate("cuMemHostAlloc", HOST_MEMORY, (CUdeviceptr *)host, size);
+}
+
+/* With unified addressing memory of the host has one address. */
+EXPORT CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr *address, void *host, unsigned int flags) {
+    ENTER();
+    Allocation *allocation = allocation_at((CUdeviceptr)host);
+    if (flags || !allocation || allocation->kind != HOST_MEMORY || allocation->freed) {
+        violation("cuMemHostGetDevicePointer of what cuMemHostAlloc did not give");
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    *address = (CUdeviceptr)host;
+    return CUDA_SUCCESS;
 }
 
 static void check_one_slack(const Allocation *allocation, const char *when) {
@@ -100,32 +149,41 @@ static void give_back(Allocation *allocation) {
     char *pages = (char *)allocation->start + rounded_up(allocation->size, ALIGNMENT) - allocation->pages;
     check_one_slack(allocation, "cuMemFree");
     allocation->freed = true;
-    in_use[allocation->context->device] -= allocation->pages;
+    in_use[allocation->context->device] -= pages_on_device(allocation);
     madvise(pages, allocation->pages, MADV_DONTNEED);
     mprotect(pages, allocation->pages, PROT_NONE);
 }
 
-EXPORT CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
-    ENTER();
+static CUresult free_memory(const char *function, CUdeviceptr address, bool host) {
     if (!current_context())
         return CUDA_ERROR_INVALID_CONTEXT;
     drain_context(current_context()); /* as the real one does */
     pthread_mutex_lock(&state_lock);
     Allocation *allocation = allocation_at(address);
     CUresult result = CUDA_ERROR_INVALID_VALUE;
-    if (!allocation || allocation->start != address) {
-        violation("cuMemFree of what cuMemAlloc did not give");
+    if (!allocation || allocation->start != address || (allocation->kind == HOST_MEMORY) != host) {
+        violation("%s of what %s did not give", function, host ? "cuMemHostAlloc" : "cuMemAlloc");
     } else if (allocation->freed) {
-        violation("cuMemFree of %zu bytes twice", allocation->size);
+        violation("%s of %zu bytes twice", function, allocation->size);
     } else {
         if (allocation->pending)
-            violation("cuMemFree of %zu bytes that work under way uses", allocation->size);
+            violation("%s of %zu bytes that work under way uses", function, allocation->size);
         journal("free device=%d bytes=%zu", allocation->context->device, allocation->size);
         give_back(allocation);
         result = CUDA_SUCCESS;
     }
     pthread_mutex_unlock(&state_lock);
     return result;
+}
+
+EXPORT CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
+    ENTER();
+    return free_memory("cuMemFree", address, false);
+}
+
+EXPORT CUresult CUDAAPI cuMemFreeHost(void *host) {
+    ENTER();
+    return free_memory("cuMemFreeHost", (CUdeviceptr)host, true);
 }
 
 EXPORT CUresult CUDAAPI cuMemGetInfo(size_t *free_bytes, size_t *total) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CONSTANTS "constant_memory"
+
 static CUmodule modules;
 
 /* A cubin runs on its own major capability, from its own minor upwards. */
@@ -90,6 +92,8 @@ EXPORT CUresult CUDAAPI cuModuleUnload(CUmodule module) {
         free(module->functions);
         module->functions = next;
     }
+    if (module->constants)
+        cuMemFree(module->constants);
     close_host_build(module->build);
     free_cubin(module->cubin);
     free(module);
@@ -112,6 +116,35 @@ EXPORT CUresult CUDAAPI cuModuleGetFunction(CUfunction *function, CUmodule modul
             return CUDA_SUCCESS;
         }
     return CUDA_ERROR_NOT_FOUND;
+}
+
+EXPORT CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr *address, size_t *size, CUmodule module, const char *name) {
+    ENTER();
+    if (!module_lives(module)) {
+        violation("cuModuleGetGlobal: no such module");
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    for (int i = 0; i < module->cubin->globals; i++)
+        if (strcmp(module->cubin->global[i].name, name) == 0 && strcmp(name, CONSTANTS) == 0) {
+            CUresult result = module->constants ? CUDA_SUCCESS : cuMemAlloc(&module->constants, module->cubin->global[i].size);
+            *address = module->constants;
+            *size = module->cubin->global[i].size;
+            return result;
+        }
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+/* The functions of tests read the launch from constant memory, which host builds do not have: it must be the same. */
+void check_constants(CUfunction function, const unsigned char *arguments) {
+    if (strncmp(function->image->name, "run", 3) != 0)
+        return;
+    CUdeviceptr launch, constants = function->module->constants;
+    memcpy(&launch, arguments + function->image->offsets[0], sizeof launch);
+    pthread_mutex_lock(&state_lock);
+    const Allocation *given = allocation_at(launch);
+    pthread_mutex_unlock(&state_lock);
+    if (given && (!constants || memcmp((void *)constants, (void *)launch, given->start + given->size - launch) != 0))
+        violation("%s: the launch in constant memory is not the one it is given", function->image->name);
 }
 
 void report_modules(CUcontext context) {

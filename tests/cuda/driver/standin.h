@@ -11,6 +11,9 @@
  *   STANDIN_FAULTS   what goes wrong, and when (faults.c)
  *   STANDIN_IDLE     set: kernels do nothing, for chips with more threads than a host can run
  *   STANDIN_NO_PEER  set: devices cannot reach each other's memory
+ *   STANDIN_WATCHDOG set: a watchdog ends long kernels, as on a device that drives a display
+ *   STANDIN_LACKS    what the devices lack, separated by commas: managed, concurrent-managed, mapped-host, host-atomics,
+ *                    peer-atomics, cooperative
  */
 #ifndef STANDIN_H
 #define STANDIN_H
@@ -37,6 +40,7 @@ typedef struct {
 extern int device_count;
 extern const Chip *devices[MAX_DEVICES];
 void find_devices(void);
+bool lacks(const char *what);
 
 /* ---- journal.c ---- */
 
@@ -57,12 +61,13 @@ Fault fault_at(const char *function, const char *detail);
 
 /* Begins every call: finds faults, errors that stick to the context, and use before cuInit. */
 CUresult enter(const char *function);
-#define ENTER()                                   \
+#define ENTER_AS(function)                        \
     do {                                          \
-        CUresult early_result = enter(__func__);  \
+        CUresult early_result = enter(function);  \
         if (early_result != CUDA_SUCCESS)         \
             return early_result;                  \
     } while (0)
+#define ENTER() ENTER_AS(__func__) /* the other one: both bindings meet the same faults */
 
 /* ---- contexts.c ---- */
 
@@ -82,6 +87,8 @@ void stick(CUcontext context, CUresult code);
 
 /* ---- memory.c ---- */
 
+typedef enum { DEVICE_MEMORY, MANAGED_MEMORY, HOST_MEMORY } MemoryKind;
+
 typedef struct Allocation {
     struct Allocation *next;
     CUdeviceptr start;
@@ -89,10 +96,12 @@ typedef struct Allocation {
     CUcontext context;
     int pending; /* launches and copies under way that use it */
     bool freed;
+    MemoryKind kind;
 } Allocation;
 
 Allocation *allocation_at(CUdeviceptr address); /* also freed ones; null outside of all */
 bool is_device_address(CUdeviceptr address);
+bool reaches(CUcontext context, const Allocation *allocation); /* whether the context may use the memory */
 void check_slack(CUcontext context, const char *when);
 void report_leaks(void);
 void forget_context_memory(CUcontext context);
@@ -135,10 +144,17 @@ typedef struct {
 } KernelImage;
 
 typedef struct {
+    char *name;
+    size_t size;
+} GlobalImage;
+
+typedef struct {
     int architecture;
     size_t size;
     int kernels;
     KernelImage *kernel;
+    int globals;
+    GlobalImage *global; /* variables of the module */
 } CubinImage;
 
 /* Null with a reason when the image is no cubin. */
@@ -151,6 +167,7 @@ struct CUmod_st {
     CUmodule next;
     CUcontext context;
     CubinImage *cubin;
+    CUdeviceptr constants; /* where `constant_memory` is, once somebody asked for it */
     struct HostBuild *build;
     CUfunction functions;
 };
@@ -162,6 +179,7 @@ struct CUfunc_st {
 };
 
 bool function_lives(CUfunction function);
+void check_constants(CUfunction function, const unsigned char *arguments);
 void report_modules(CUcontext context);
 int most_threads(const Chip *chip, const KernelImage *kernel); /* of a CTA, with these registers */
 int occupancy(const Chip *chip, const KernelImage *kernel, int threads, int dynamic_shared);
