@@ -1,5 +1,5 @@
 # Every target does its own set-up in a local virtual environment: uv where it is there, else venv and pip.
-.PHONY: demo test test-cuda test-sanitizers check-all bench lint clean
+.PHONY: demo test test-cuda test-vulkan test-sanitizers check-all bench lint clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -28,12 +28,17 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 test: lint
-	$(BIN)/pytest -m 'not heavy and not cuda'
+	$(BIN)/pytest -m 'not heavy and not cuda and not vulkan'
 
 # The CUDA device on a machine without a GPU: PyCUDA from source on a stand-in for NVIDIA's driver (docs/cuda.md).
 test-cuda: $(READY)
 	$(BIN)/python tests/cuda/set_up.py $(VENV)/standin
 	$(BIN)/pytest -m cuda tests/cuda
+
+# The Vulkan device on a machine without a GPU: Mesa's lavapipe, which root gets by apt-get; elsewhere tests are skipped.
+test-vulkan: $(READY)
+	$(BIN)/python tests/vulkan/set_up.py
+	$(BIN)/pytest -n0 -m vulkan -rs tests/vulkan
 
 # The same tests, and the host harness alone, under AddressSanitizer and under ThreadSanitizer (docs/cuda.md).
 test-sanitizers: $(READY)

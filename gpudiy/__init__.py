@@ -6,6 +6,7 @@ One function for each arrow of the pipeline; what they give shows itself in a no
     tests = gpudiy.generate(family="classic")              a list of Tests
     verdicts = gpudiy.model(tests, models="sc,ptx-6.0")    a DataFrame, one row per verdict
     gpudiy.build(tests, arch="sm_90", output="built")      a DataFrame of what was compiled, and what optcheck found
+    gpudiy.export(tests, arch="sm_90", output="kit.zip")   a kit for a machine with a GPU and without gpudiy
     records = gpudiy.run(tests, device="sim:kepler")       a DataFrame, one row per record
     gpudiy.compare(records), gpudiy.conform(records, "ptx-6.0"), gpudiy.table(records), gpudiy.report(records)
     gpudiy.check_lock("he-yu-spinlock")                    a LockReport: right, wrong or unknown
@@ -23,10 +24,13 @@ from gpudiy.version import __version__
 TYPE_CHECKING = False  # type checkers know it by its name; to import it from typing takes longer than all the rest
 
 if TYPE_CHECKING:
+    from gpudiy.devices.doctor.examination import examine_machine
     from gpudiy.devices.run import run
     from gpudiy.diy.generate import generate
     from gpudiy.errors import DeviceFailure, GpudiyError, InputError, MissingTool, UnwritableOutput, UsageError
     from gpudiy.harness.build_folder import build
+    from gpudiy.kits.export import export
+    from gpudiy.kits.importing import import_log
     from gpudiy.litmus.loading import read, read_all
     from gpudiy.litmus.test import Test
     from gpudiy.locks.report import Judgement, LockReport, check_lock
@@ -45,10 +49,13 @@ if TYPE_CHECKING:
     from gpudiy.models.verdict_frame import model
 
 _MODULES = {
+    "devices.doctor.examination": ("examine_machine",),
     "devices.run": ("run",),
     "diy.generate": ("generate",),
     "errors": ("DeviceFailure", "GpudiyError", "InputError", "MissingTool", "UnwritableOutput", "UsageError"),
     "harness.build_folder": ("build",),
+    "kits.export": ("export",),
+    "kits.importing": ("import_log",),
     "litmus.loading": ("read", "read_all"),
     "litmus.test": ("Test",),
     "locks.report": ("Judgement", "LockReport", "check_lock"),
@@ -70,8 +77,9 @@ _MODULES = {
 __all__ = [
     "ChipComparison", "Conformance", "DeviceFailure", "Execution", "GpudiyError", "HtmlReport", "InputError",
     "Judgement", "LockReport", "MissingTool", "Record", "Tables", "Test", "UnwritableOutput", "UsageError", "Verdict",
-    "__version__", "build", "check_lock", "compare", "conform", "decide_progress", "find_race", "generate", "model",
-    "read", "read_all", "read_log", "report", "run", "table", "write_log",
+    "__version__", "build", "check_lock", "compare", "conform", "decide_progress", "examine_machine", "export",
+    "find_race", "generate", "import_log", "model", "read", "read_all", "read_log", "report", "run", "table",
+    "write_log",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:  # a type checker must find misspelt names

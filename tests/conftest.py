@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,32 @@ def corpus() -> Path:
 @pytest.fixture(scope="session")
 def figures() -> list[Path]:
     return sorted((DATA / "litmus" / "figures").glob("*.litmus"))
+
+
+@pytest.fixture
+def own_cache(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Path]:
+    """An empty cache of builds, but for what is known of the kernels around tests: to run them costs ten seconds."""
+    cache = tmp_path / "cache" / "gpudiy"
+    known = tmp_path_factory.getbasetemp().parent / "kernels"
+    copy_known_kernels(known, cache)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
+    yield cache
+    copy_known_kernels(cache, known)
+
+
+@pytest.fixture
+def kernels_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels around tests are not run, which other tests do: these look at the functions of tests."""
+    monkeypatch.setattr("gpudiy.harness.checking.check_around", lambda *_: "")
+
+
+def copy_known_kernels(source: Path, target: Path) -> None:
+    for file in source.glob("*/kernels-*.json"):
+        copy = target / file.relative_to(source)
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            whole = copy.with_suffix(f".{os.getpid()}")
+            shutil.copy(file, whole)
+            whole.replace(copy)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -18,9 +18,10 @@ ROOT = Path(__file__).parent.parent
 BUILT = Path(os.environ.get("GPUDIY_STANDIN", ROOT / ".venv" / "standin"))
 DRIVER = Path(os.environ.get("GPUDIY_STANDIN_DRIVER", BUILT / "driver" / "libcuda.so.1"))
 PRELOAD = os.environ.get("GPUDIY_STANDIN_PRELOAD", "")  # the library of a sanitizer
-SITE = BUILT / "site"
+SITES = {"pycuda": BUILT / "site", "bindings": BUILT / "bindings"}  # the Python packages over the driver
 KERNELS = BUILT / "kernels"
 CACHE = BUILT / "cache"
+SHORT = ("--seconds", "0", "--launches", "0")  # of `gpudiy run`: no warm-up, and only the iterations that are asked for
 BACKSTOP = 900.0  # seconds after which a process is taken to hang: far more than a loaded machine needs
 
 SB = """GPU_PTX {name}
@@ -70,10 +71,12 @@ class Machine:
     chips: str = "small80"
     faults: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
+    bindings: Sequence[str] = ("pycuda",)  # that are installed
 
     @property
     def environment(self) -> dict[str, str]:
-        paths = [str(SITE), str(ROOT / "tests"), str(ROOT)]
+        sites = (str(SITES[binding]) for binding in self.bindings)
+        paths = [*sites, str(ROOT / "tests"), str(ROOT)]
         return {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(paths),
@@ -148,6 +151,17 @@ class Machine:
         link = self.directory / "kernels" / f"{image_hash(cubin):016x}.so"
         link.unlink(missing_ok=True)
         link.symlink_to(library)
+
+
+def make_machines(directory: Path, bindings: Sequence[str]) -> Callable[..., Machine]:
+    """What makes a machine with given chips and faults, its journal and its cache in the directory."""
+    if not DRIVER.exists():
+        raise AssertionError("the stand-in is not built: run `make test-cuda`, or tests/cuda/set_up.py .venv/standin")
+
+    def made(chips: str = "small80", faults: str = "", **more: str) -> Machine:
+        return Machine(directory, chips, faults, more, bindings)
+
+    return made
 
 
 def compiler_folders() -> list[str]:

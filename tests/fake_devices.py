@@ -8,6 +8,7 @@ import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from gpudiy.devices.device import Chip, DeviceError, Observation
@@ -74,6 +75,33 @@ class FakeDevice:
         return Observation({(0, 0, 0): iterations} if name == "misshapen" else counts, liveness, 0.001)
 
 
+class FakeGpu(FakeDevice):
+    """A GPU whose clocks rise from launch to launch; each run is one launch, and times are those of its clock.
+
+    The weak outcome shows only while clocks are low, so that a launch that must not count is noticed if it does.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.launched = 0
+
+    @property
+    def chip(self) -> Chip:
+        return Chip(self.name, "fake GPU", driver="1.0", groups=2, group_size=32, launches=True, gpu=True)
+
+    def run(self, test: Test, incantation: Incantation, iterations: int, seed: int) -> Observation:
+        slow = RISING[self.launched] if self.launched < len(RISING) else 1
+        self.launched += 1
+        if test.name.startswith("restless"):
+            slow = 1 + self.launched % 2
+        counts = {(0, 0): iterations if slow > 1 else 0, (0, 1): 0 if slow > 1 else iterations}
+        return Observation(counts, replace(LIVE, launches=1), slow * iterations * TICK, by_launch=[counts])
+
+
+RISING = (16, 16, 16, 16, 8, 4, 2)  # how much slower than settled the first launches are
+TICK = 5e-7  # seconds of an iteration
+
+
 def _hang() -> None:
     time.sleep(600)
 
@@ -116,6 +144,8 @@ FAULTS = {
 
 def open_fake(name: str) -> FakeDevice:
     """`fake:FILE` opens as long as the file is not there, and makes it: it can be opened once."""
+    if name == "fake:gpu":
+        return FakeGpu(name)
     if name == "fake:hang":
         _hang()
     if name.startswith("fake:/"):

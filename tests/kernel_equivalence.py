@@ -13,10 +13,24 @@ import numpy as np
 
 from gpudiy.harness.host_side import COUNTERS, NOBODY
 from gpudiy.harness.kernel_check import CLUSTER_KERNEL, put_addresses
-from gpudiy.harness.kernel_launches import TESTS, LaunchCase, make_reduces, make_resets, plan_places, plan_shared
+from gpudiy.harness.kernel_launches import (
+    TESTS,
+    LaunchCase,
+    make_reduces,
+    make_resets,
+    place_locations,
+    place_shared_stress,
+)
 from gpudiy.harness.kernel_machine import KernelMachine
-from gpudiy.harness.kernel_meaning import WORD, Launch
-from gpudiy.harness.outcome_meaning import location_offset
+from gpudiy.harness.kernel_meaning import COUNT, WORD, Launch, location_offset
+from gpudiy.harness.kernel_plans import (
+    SCRATCHPAD_WORDS,
+    number_instances,
+    plan_lines,
+    plan_places,
+    plan_shared,
+    plan_warming,
+)
 from optcheck.lane_memory import MachineFailure
 from optcheck.listing import SassFunction
 from optcheck.machine_abi import MachineAbi
@@ -107,15 +121,19 @@ def _other_run(dice: Random, kernel: str, cluster: int) -> LaunchCase:
     plan = plan_places(dice, cluster, dice.choice(WIDTHS), dice.randint(1, 3))
     places = [NOBODY] * len(plan["thread_at"])
     places[dice.randrange(plan["own"], len(places))] = dice.getrandbits(31)
-    fields = {**plan, **plan_shared(dice, plan, dice.choice((0, 0, 1, 2, 3, 4))), "thread_at": places}
+    fields = {
+        **plan,
+        **plan_shared(dice, plan, dice.choice((0, 0, 1, 2, 3, 4))),
+        **plan_warming(dice),
+        "thread_at": places,
+    }
     fields |= {name: dice.choice((0, 100, dice.randint(0, 100))) for name in PERCENTAGES}
     fields |= {name: dice.choice((dice.randint(0, 9), dice.randint(0, 150))) for name in ITERATIONS}
     fields |= {
         name: dice.choice((0, 1, 2, 3, dice.getrandbits(32))) for name in ("stress_pattern", "pre_stress_pattern")
     }
     fields |= {
-        "stress_lines": dice.randint(1, 40),
-        "stress_line_size": dice.randint(1, 70),
+        **plan_lines(dice, dice.randint(1, 40)),
         "stress_lane_stride": dice.randint(0, 5),
         "rounds": dice.randint(0, 4),
         "batch": dice.randint(1, 5),
@@ -124,23 +142,33 @@ def _other_run(dice: Random, kernel: str, cluster: int) -> LaunchCase:
         "spin_limit": dice.randint(0, 3),
         "devices": dice.randint(0, 3),
     }
+    fields |= number_instances(dice, fields)
     size, number = fields.pop("group_size"), fields.pop("kernel_number")
     del fields["own"]
     launch = Launch(fields)
     groups = launch.testing_groups + launch.cluster_groups * dice.choice((0, 1, 3))
     case = LaunchCase(kernel, launch, groups, size, number, dice.randrange(TESTS), dice.getrandbits(64), cluster)
-    case.scratchpad = launch.stress_lines * launch.stress_line_size + 32 * launch.stress_lane_stride
+    place_shared_stress(case)
+    case.scratchpad = SCRATCHPAD_WORDS + 32 * launch.stress_lane_stride
     case.meetings = [
         dice.choice((dice.getrandbits(32), launch.threads - 1, (launch.threads - 1) * 0x101))
         for _ in range(launch.rounds * launch.instance_groups)
     ]
     case.counters = [dice.choice((0, WORD, dice.getrandbits(32))) for _ in COUNTERS]
-    case.counters[5] = 0
+    case.counters[COUNT["finished"]] = 0
     case.results = _words(dice, 2 * launch.rows * launch.rounds * launch.batch * launch.instance_groups)
+    place_locations(dice, case)
     return case
 
 
-PERCENTAGES = ("stress_percent", "pre_stress_percent", "shuffle_percent", "barrier_percent")
+PERCENTAGES = (
+    "stress_percent",
+    "shared_stress_percent",
+    "pre_stress_percent",
+    "shuffle_percent",
+    "barrier_percent",
+    "warm_percent",
+)
 PATTERNS = ("stress_pattern", "pre_stress_pattern")
 ITERATIONS = ("stress_iterations", "pre_stress_iterations")
 

@@ -8,11 +8,12 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from block_equivalence import are_equal
 from kernel_equivalence import find_difference
 from sass_faults import make_fault
 
 from gpudiy.harness.checking import AROUND, disassemble_cubin, select_functions
-from gpudiy.harness.kernel_check import KERNELS, try_kernels
+from gpudiy.harness.kernel_check import KERNELS, find_odd_code, try_kernels
 from gpudiy.harness.module import Assembler, PtxTest
 from gpudiy.litmus import read_test
 from optcheck.cubin_code import read_code
@@ -49,7 +50,18 @@ class KernelListing:
         except SassError as error:
             return str(error)
         kernel = self._kernel_of(name)  # one kernel that reaches it is enough
-        return try_kernels(self._module(kernel, changed), self._abi(), self.banks, [kernel])
+        module = self._module(kernel, changed)
+        return find_odd_code(module, self._abi()) or try_kernels(module, self._abi(), self.banks, [kernel])
+
+    def is_equal(self, name: str, text: str) -> bool:
+        """Whether a function with this text is proved to do the same, block by block."""
+        (changed,) = read_listing(text)
+        return are_equal(self.functions[name], changed)
+
+    def try_seed(self, seed: int) -> str:
+        """What is wrong in other launches than those of the check; empty if nothing is."""
+        kernels = sorted(name for name in self.texts if name.startswith(KERNELS))
+        return try_kernels([self.functions[one] for one in self.texts], self._abi(), self.banks, kernels, seed)
 
     def find_difference(self, name: str, text: str, seeds: int) -> str:
         """What else the kernels do in other launches if a function has this text instead; empty if nothing."""

@@ -31,19 +31,28 @@ PREDICATES = ("p0", "p1")
 LABELS = ("L0", "LC01")
 VALUES = st.integers(0, 3) | st.sampled_from([-1, 70000, 2**31 - 1])
 BITWISE = ("cas", "exch", "and", "or", "xor")
+HOST = -1  # the device of threads on the host
 
 
 @st.composite
-def scope_trees(draw: st.DrawFn, threads: int) -> ScopeTree:
-    """Any tree: each thread joins an earlier one up to some level, or starts groups of its own."""
+def scope_trees(draw: st.DrawFn, threads: int, hosts: bool = False) -> ScopeTree:
+    """Any tree: each thread joins an earlier one up to some level, or starts groups of its own.
+
+    With `hosts`, some threads may be on the host, but not all.
+    """
+    numbers = st.integers(0, threads - 1)
+    on_host = draw(st.sets(numbers, max_size=threads - 1)) if hosts and draw(st.booleans()) else set()
     placements: list[list[int]] = []
     for number in range(threads):
         own = [number * 10 + level for level in range(5)]
-        if placements and draw(st.booleans()):
-            like, shared = draw(st.sampled_from(placements)), draw(st.integers(0, 4))
+        others = [placement for placement in placements if placement[4] != HOST]
+        if number in on_host:
+            own[4] = HOST
+        elif others and draw(st.booleans()):
+            like, shared = draw(st.sampled_from(others)), draw(st.integers(0, 4))
             own[shared:] = like[shared:]
         placements.append(own)
-    return ScopeTree.of(placements)
+    return ScopeTree.of(placements, HOST if on_host else None)
 
 
 @st.composite
@@ -66,12 +75,16 @@ def expressions(
     return logic.Compare(draw(st.sampled_from(Comparison)), draw(st.sampled_from(terms)), right)
 
 
-def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
+def accesses(kind: type, space: Space, on_host: bool = False) -> st.SearchStrategy[Access]:
     """Attributes that an instruction of this kind can have for a variable of this space."""
 
     @st.composite
     def access(draw: st.DrawFn) -> Access:
-        order = draw(st.sampled_from([order for order in TRAITS[kind].orders if order.reaches(space)]))
+        orders = [order for order in TRAITS[kind].orders if order.reaches(space)]
+        if on_host:
+            order = draw(st.sampled_from([order for order in orders if order is not Order.MMIO]))
+            return Access(S32, order, Scope.SYS if order.takes_scope else None, draw(st.sampled_from([None, space])))
+        order = draw(st.sampled_from(orders))
         scope = draw(st.sampled_from(ACCESS_SCOPES)) if order.takes_scope else None
         cache = None
         if order is Order.WEAK and kind in (isa.Load, isa.Store):
@@ -86,32 +99,29 @@ def accesses(kind: type, space: Space) -> st.SearchStrategy[Access]:
 
 
 @st.composite
-def instructions(draw: st.DrawFn, addresses: dict[str, Space]) -> isa.Instruction:
+def instructions(draw: st.DrawFn, addresses: dict[str, Space], on_host: bool = False) -> isa.Instruction:
     """Any instruction but labels and branches; `addresses` are variables and registers that hold an address."""
     data = st.sampled_from(DATA).map(isa.Register)
     operand = data | VALUES.map(isa.Immediate)
     guard = draw(st.none() | st.builds(isa.Guard, st.sampled_from(PREDICATES).map(isa.Register), st.booleans()))
-    kind = draw(
-        st.sampled_from(
-            [
-                isa.Load,
-                isa.Store,
-                isa.Load,
-                isa.Store,
-                isa.Atomic,
-                isa.Reduce,
-                isa.Fence,
-                isa.ProxyFence,
-                isa.Barrier,
-                isa.Alu,
-                isa.SetPredicate,
-            ]
-        )
-    )
+    kinds = [
+        isa.Load,
+        isa.Store,
+        isa.Load,
+        isa.Store,
+        isa.Atomic,
+        isa.Reduce,
+        isa.Fence,
+        isa.ProxyFence,
+        isa.Barrier,
+        isa.Alu,
+        isa.SetPredicate,
+    ]
+    kind = draw(st.sampled_from([kind for kind in kinds if not on_host or kind not in (isa.ProxyFence, isa.Barrier)]))
     if kind in (isa.Load, isa.Store, isa.Atomic, isa.Reduce):
         name = draw(st.sampled_from(sorted(addresses)))
         address = isa.Register(name) if name.startswith("a") else isa.Variable(name)
-        access = draw(accesses(kind, addresses[name]))
+        access = draw(accesses(kind, addresses[name], on_host))
         if kind is isa.Load:
             return isa.Load(draw(data), address, access, guard)
         if kind is isa.Store:
@@ -120,7 +130,7 @@ def instructions(draw: st.DrawFn, addresses: dict[str, Space]) -> isa.Instructio
     if kind is isa.Fence:
         fence = draw(st.sampled_from(isa.FenceKind))
         scopes = MEMBAR_SCOPES if fence is isa.FenceKind.MEMBAR else ACCESS_SCOPES
-        return isa.Fence(fence, draw(st.sampled_from(scopes)), guard)
+        return isa.Fence(fence, Scope.SYS if on_host else draw(st.sampled_from(scopes)), guard)
     if kind is isa.ProxyFence:
         return isa.ProxyFence(draw(st.sampled_from(isa.ProxyFenceKind)), guard)
     if kind is isa.Barrier:
@@ -158,8 +168,8 @@ def _alu(draw, operand, guard):  # type: ignore[no-untyped-def]
 
 
 @st.composite
-def threads(draw: st.DrawFn, addresses: dict[str, Space]) -> tuple[isa.Instruction, ...]:
-    body = draw(st.lists(instructions(addresses), max_size=5))
+def threads(draw: st.DrawFn, addresses: dict[str, Space], on_host: bool = False) -> tuple[isa.Instruction, ...]:
+    body = draw(st.lists(instructions(addresses, on_host), max_size=5))
     labels = draw(st.sets(st.sampled_from(LABELS)))
     for label in sorted(labels):
         body.insert(draw(st.integers(0, len(body))), isa.Label(label))
@@ -172,7 +182,7 @@ def threads(draw: st.DrawFn, addresses: dict[str, Space]) -> tuple[isa.Instructi
 def litmus_tests(draw: st.DrawFn) -> Test:
     """A valid test of one to four threads over at most three variables."""
     count = draw(st.integers(1, 4))
-    tree = draw(scope_trees(count))
+    tree = draw(scope_trees(count, hosts=True))
     one_cta = len({placement.cta for placement in tree.placements}) == 1
     names = ["x", "y", "z"][: draw(st.integers(1, 3))]
     spaces = {name: draw(st.sampled_from(Space)) if one_cta else Space.GLOBAL for name in names}
@@ -188,9 +198,10 @@ def litmus_tests(draw: st.DrawFn) -> Test:
             RegisterDeclaration(number, name, ScalarType.B64, logic.AddressOf(to)) for name, to in held.items()
         ]
         registers += [RegisterDeclaration(number, name, ScalarType.PRED) for name in PREDICATES]
-        addresses = {variable.name: variable.space for variable in variables}
+        on_host = tree.is_on_host(number)
+        addresses = {variable.name: variable.space for variable in variables if not (on_host and variable.aliases)}
         addresses |= {name: spaces[to] for name, to in held.items()}
-        bodies.append(draw(threads(addresses)))
+        bodies.append(draw(threads(addresses, on_host)))
     terms = [logic.FinalRegister(number, name) for number in range(count) for name in DATA] + list(
         map(logic.FinalVariable, names)
     )

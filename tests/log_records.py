@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from gpudiy.logs.record import Ending, Liveness, OutcomeCount, Record
+from gpudiy.logs.record import LARGEST_SUM, Ending, LaunchSums, Liveness, OutcomeCount, Record
 
 WORDS = st.text("abcXYZ0189_+-.", min_size=1, max_size=12)
 LINES = st.text("abc XYZ=:/()0189", max_size=20).map(lambda text: " ".join(text.split()))
@@ -17,6 +17,16 @@ PROGRAM = """GPU_PTX {name}
 (device (kernel (cta (warp P0))))
 x: global
 exists (x={value})
+"""
+COUNTS_OR_NOTHING = st.none() | st.integers(0, 10**9)
+SERIAL_SB = """GPU_PTX SB
+{0:.reg .s32 r2; 1:.reg .s32 r2;}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | st.cg.s32 [y],1 ;
+ ld.cg.s32 r2,[y] | ld.cg.s32 r2,[x] ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+x: global, y: global
+exists (0:r2=0 /\\ 1:r2=0)
 """
 OPTIONS = ("memory_stress", "gpu-rand-threads", "SIZE_OF_TEST", "cc options", "barrier")
 TITAN = ("IRIW_gl_cta.txt", "RWC_uniproc.txt", "WRR+2W_uniproc.txt")
@@ -68,7 +78,9 @@ def records(draw: st.DrawFn, failed: bool = True) -> Record:
         optcheck=draw(st.sampled_from(("", "unchanged", "optimised", "error"))),
         optcheck_text=draw(st.sampled_from(("", "thread 0: ok\nthread 1: ok\n"))) if text else "",
         assembler="st.cg.s32 [sr1],1 ;\n" if text and draw(st.booleans()) else "",
-        liveness=draw(st.none() | st.builds(Liveness, *[st.integers(0, 10**9)] * 5)),
+        liveness=draw(st.none() | st.builds(Liveness, *[st.integers(0, 10**9)] * 5, *[COUNTS_OR_NOTHING] * 6)),
+        launch_sums=draw(st.none() | st.builds(LaunchSums, *[st.integers(0, LARGEST_SUM)] * 4)),
+        no_evidence=draw(LINES),
         ending=ending,
         reason="" if counted else draw(LINES),
         seconds=draw(st.sampled_from((0.0, 0.25, 11.31, 1e-7, 12345.678901))),

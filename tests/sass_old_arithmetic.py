@@ -123,6 +123,12 @@ def shift_word(machine: SassMachine, instruction: SassInstruction, values: list[
 
 
 def shift_pair(machine: SassMachine, instruction: SassInstruction, values: list[int]) -> bool:
+    if instruction.modifiers == ("L", "U32"):
+        machine.write(instruction.operands[0], values[0] << values[1] if values[1] < 32 else 0)
+        return True
+    if instruction.modifiers == ("R", "S32", "HI"):
+        machine.write(instruction.operands[0], sign(values[2]) >> min(values[1], 31))
+        return True
     if instruction.modifiers not in (("R", "U64"), ("R", "S64")):
         return False
     machine.write(instruction.operands[0], (values[2] << 32 | values[0]) >> values[1])
@@ -137,6 +143,11 @@ def extract_bits(machine: SassMachine, instruction: SassInstruction, values: lis
 
 
 def choose_extreme(machine: SassMachine, instruction: SassInstruction, values: list[int]) -> bool:
+    others = instruction.operands[1 : instruction.result_count]
+    if any(isinstance(one, PredicateOperand) and one.name != "PT" for one in others):
+        return False
+    if len(values) == 4:  # the first of the two is a sum
+        values = [values[0] + values[1] & WORD, *values[2:]]
     pair = values[:2] if "U32" in instruction.modifiers else [sign(one) for one in values[:2]]
     machine.write(instruction.operands[0], min(pair) if values[2] else max(pair))
     return True

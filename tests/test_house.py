@@ -124,7 +124,8 @@ def test_every_answer_has_its_word() -> None:
         "Judgement": ("gpudiy", "locks"),
     }
     assert list(Judgement) == ["right", "wrong", "unknown"]
-    assert [str(sighting) for sighting in Sighting if sighting.is_evidence] == ["observed", "not observed"]
+    assert [str(sighting) for sighting in Sighting] == ["observed", "not observed", "no evidence"]
+    assert [sighting for sighting in Sighting if not sighting.is_evidence] == [Sighting.NO_EVIDENCE]
     assert [str(answer) for answer in Answer][:2] == ["allowed", "forbidden"]
     assert all(str(answer).startswith("undecided (") for answer in list(Answer)[2:])
     assert {"unchanged", "reordered", "removed", "unverifiable"} <= set(Finding)

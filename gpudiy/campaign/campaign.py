@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpudiy.campaign.junit import junit_text
 from gpudiy.campaign.plan import CampaignPlan, read_plan
 from gpudiy.campaign.records import load_records, open_record_store
-from gpudiy.campaign.schedule import Evidence, Knowledge, list_units
+from gpudiy.campaign.schedule import Evidence, Knowledge, Place, list_units
 from gpudiy.campaign.test_set import PlannedTest, collect_tests
 from gpudiy.campaign.unit import Unit
 from gpudiy.campaign.verdicts import decide_tests, load_verdicts
@@ -153,7 +153,7 @@ class Campaign:
     def report_path(self) -> Path:
         return self.plan.directory / "report.html"
 
-    def units(self, round: int, known: dict[tuple[str, str], Evidence]) -> list[Unit]:
+    def units(self, round: int, known: dict[Place, Evidence]) -> list[Unit]:
         verdicts = load_verdicts(self.plan)
         return list_units(self.plan, self.tests, self.books, verdicts, known, round)
 

@@ -9,12 +9,15 @@ from typing import Any
 
 from gpudiy.campaign.plan_text import PlanText
 from gpudiy.errors import near_name
+from gpudiy.logs.memory_place import MemoryPlace
 
 LARGEST = 1 << 40
 
 
-def _key(default: Any, what: str, low: int | None = None, high: int = LARGEST) -> Any:
-    metadata = {"what": what, "low": low, "high": high}
+def _key(
+    default: Any, what: str, low: int | None = None, high: int = LARGEST, choices: Sequence[str] | None = None
+) -> Any:
+    metadata = {"what": what, "low": low, "high": high, "choices": choices}
     if isinstance(default, tuple):
         return field(default=default, metadata=metadata | {"many": type(default[0]) if default else str})
     return field(default=default, metadata=metadata)
@@ -50,11 +53,12 @@ class Build:
 class Run:
     """How tests are run."""
 
-    devices: tuple[str, ...] = _key((), "such as cuda:0, opencl, sim:kepler")
+    devices: tuple[str, ...] = _key((), "such as cuda:0, opencl, vulkan, sim:kepler")
     iterations: int = _key(100_000, "iterations of each test, for each incantation and seed", 1)
     incantations: tuple[str, ...] = _key(("default",), "names or files of settings")
     seeds: tuple[int, ...] = _key((1,), "one run for each seed")
     limit: int = _key(30, "seconds after which a run counts as hanging", 1)
+    memory: str = _key("device", "where locations lie on GPUs: device, managed or host", choices=tuple(MemoryPlace))
     rounds: int = _key(1, "later rounds run only tests whose answer is not certain yet", 1, 1000)
     sightings: int = _key(3, "sightings of the weak outcome that make the answer certain", 1)
 
@@ -141,7 +145,9 @@ def _check_type(text: PlanText, key: str, value: object, kind: type) -> Any:
 
 
 def _check_range(text: PlanText, key: str, value: Any, entry: Field[Any]) -> Any:
-    low, high = entry.metadata["low"], entry.metadata["high"]
+    low, high, choices = (entry.metadata[name] for name in ("low", "high", "choices"))
+    if choices is not None and value not in choices:
+        raise text.error(key, f"{value!r} is none of {', '.join(choices)}", near_name(value, choices))
     if low is not None and not low <= value <= high:
         raise text.error(key, f"{value} is out of range: from {low:,} to {high:,}")
     return value

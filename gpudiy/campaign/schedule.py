@@ -10,10 +10,12 @@ from gpudiy.campaign.test_set import PlannedTest
 from gpudiy.campaign.unit import ROUND, Unit, list_groups
 from gpudiy.harness.incantation_text import IncantationBook
 from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.memory_place import MemoryPlace, memory_of
 from gpudiy.logs.record import EVIDENCE, Record
 from gpudiy.models.verdict import Answer
 
 Verdicts = Mapping[str, Mapping[str, Answer]]  # by hash of the test, then by model
+Place = tuple[str, str, MemoryPlace]  # the hash of a test, a device, and the memory of the locations
 
 
 @dataclass(slots=True)
@@ -28,20 +30,20 @@ class Knowledge:
     """The evidence of each round, collected record by record; the records themselves are not kept."""
 
     def __init__(self) -> None:
-        self._rounds: dict[int, dict[tuple[str, str], Evidence]] = {}
+        self._rounds: dict[int, dict[Place, Evidence]] = {}
 
     def learn(self, record: Record) -> None:
         """Add the evidence of one record."""
         known = self._rounds.setdefault(int(dict(record.options)[ROUND]), {})
-        found = known.setdefault((record.hash, record.device), Evidence())
+        found = known.setdefault((record.hash, record.device, memory_of(record.options)), Evidence())
         if record.ending in EVIDENCE:
             found.sightings += count_sightings(record)
         else:
             found.failed = True
 
-    def before(self, round: int) -> dict[tuple[str, str], Evidence]:
-        """The evidence of all rounds before this one, by hash of the test and device."""
-        summed: dict[tuple[str, str], Evidence] = {}
+    def before(self, round: int) -> dict[Place, Evidence]:
+        """The evidence of all rounds before this one, by hash of the test, device and memory."""
+        summed: dict[Place, Evidence] = {}
         for number, known in self._rounds.items():
             for key, found in known.items() if number < round else ():
                 total = summed.setdefault(key, Evidence())
@@ -55,7 +57,7 @@ def list_units(
     tests: Sequence[PlannedTest],
     books: dict[str, IncantationBook],
     verdicts: Verdicts,
-    evidence: Mapping[tuple[str, str], Evidence],
+    evidence: Mapping[Place, Evidence],
     round: int,
 ) -> list[Unit]:
     """The units of a round, the most uncertain tests first.
@@ -68,7 +70,7 @@ def list_units(
     for group in list_groups(plan, books, round):
         chosen = []
         for test in tests:
-            seen = evidence.get((test.hash, group.device), Evidence())
+            seen = evidence.get((test.hash, group.device, group.memory), Evidence())
             possible = _is_possible(verdicts.get(test.hash, {}))
             if round == 1 or (possible and not seen.failed and seen.sightings < plan.run.sightings):
                 chosen.append((not possible, seen.sightings, test))

@@ -12,6 +12,7 @@ from gpudiy.campaign.schedule import Knowledge
 from gpudiy.campaign.unit import ROUND, unit_key
 from gpudiy.campaign.verdicts import load_verdicts
 from gpudiy.logs.decision import count_sightings
+from gpudiy.logs.memory_place import memory_of
 from gpudiy.logs.record import EVIDENCE, Record
 
 RECENT = 500  # records of a device from which the time of the next ones is estimated
@@ -65,7 +66,11 @@ def read_status(campaign: Campaign) -> CampaignStatus:
     """Read the status from the stored records; this does not disturb a campaign that runs."""
     plan = campaign.plan
     planned = {test.hash for test in campaign.tests}
-    records = [record for record in load_records(plan) if record.hash in planned]  # a plan may lose tests later
+    records = [
+        record
+        for record in load_records(plan)
+        if record.hash in planned and memory_of(record.options) == plan.run.memory  # a plan may change later
+    ]
     verdicts = load_verdicts(plan)
     decided = sum(set(plan.models.names) <= set(verdicts.get(test.hash, {})) for test in campaign.tests)
     round, left = _count_open_units(campaign, records)

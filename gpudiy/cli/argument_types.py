@@ -27,6 +27,11 @@ def names(text: str) -> list[str]:
     return found
 
 
+def natural_seconds(text: str) -> float:
+    """A time of 0 or more."""
+    return 0.0 if text.strip() in ("0", "0.0") else seconds(text)
+
+
 def seconds(text: str) -> float:
     """A time above 0."""
     try:

@@ -42,7 +42,7 @@ tool is missing or failed"""
 
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help=PATH_HELP)
-    parser.add_argument("--arch", metavar="SM", type=_architectures, help="architectures, such as sm_80,sm_90")
+    parser.add_argument("--arch", metavar="SM", type=parse_architectures, help="architectures, such as sm_80,sm_90")
     parser.add_argument("-o", "--output", metavar="DIR", help="where cubins and index go (source: standard output)")
     parser.add_argument(
         "--emit",
@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument(
         "--dialect",
-        choices=("cuda", "opencl", "host"),
+        choices=("cuda", "opencl", "wgsl", "host"),
         default="cuda",
         help="the language of the harness (default: cuda)",
     )
@@ -71,7 +71,8 @@ def add_arguments(parser: ArgumentParser) -> None:
     loudness.add_argument("-v", "--verbose", action="store_true", help="print tools, cache and every finding too")
 
 
-def _architectures(text: str) -> list[str]:
+def parse_architectures(text: str) -> list[str]:
+    """The architectures of an option `--arch`."""
     from gpudiy.harness.build_folder import list_architectures
 
     try:
@@ -150,13 +151,21 @@ class BuildPrinter:
 
         built_tests = [entry.built for entry in entries if isinstance(entry.built, BuiltTest)]
         refused = [built for built in built_tests if built.file is None]
-        for built in refused:
-            _print_refusal(built)
+        code = self.print_refusals(entries)
         if json:
             sys.stdout.write(print_built(built_tests))
         elif not self.quiet:
             architectures = len({entry.arch for entry in entries})
             print(_summarise(len(built_tests) - len(refused), len(entries), architectures, folder))
+        return code
+
+    def print_refusals(self, entries: Sequence[FolderEntry]) -> ExitCode:
+        """Print what was refused; return the exit code."""
+        from gpudiy.harness.built import BuiltTest
+
+        refused = [entry.built for entry in entries if isinstance(entry.built, BuiltTest) and entry.built.file is None]
+        for built in refused:
+            _print_refusal(built)
         return max(self.code, ExitCode.NO if refused else ExitCode.FINE)
 
 
@@ -201,7 +210,7 @@ def _emit_source(tests: dict[Test, SourcedTest], arguments: Namespace) -> ExitCo
     dialect = Dialect(arguments.dialect)
     rendered, code = _render(tests, function_name, lambda test: render_test(test, dialect), arguments.quiet)
     if rendered:
-        suffix = {"cuda": "cu", "opencl": "cl", "host": "cpp"}[arguments.dialect]
+        suffix = {"cuda": "cu", "opencl": "cl", "wgsl": "wgsl", "host": "cpp"}[arguments.dialect]
         _write(module_source(rendered, dialect), arguments.output, f"tests.{suffix}")
     return code
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 EPILOG = """\
 A chip is weaker than another if it shows weak outcomes that the other does not. A zero counts as a difference only if
 the rate that it rules out (rule of three) is below the lower bound of the rate on the other chip (Clopper-Pearson,
-95 %); other differences are printed as not decided. The records of a test on a chip are summed. Logs with several chips
-are split by chip; logs of a single chip are compared with each other.
+95 %; where launches are known, also below the lower bound that respects how they differ); other differences are printed
+as not decided. The records of a test on a chip are summed. Logs with several chips are split by chip; logs of a single
+chip are compared with each other.
 
 examples:
   gpudiy compare titan.log gtx750.log
@@ -101,7 +102,6 @@ def _print_differences(
     evidence: EvidenceCounts, differences: list[Difference], most: int, title: str, doubt: bool = False
 ) -> None:
     from gpudiy.logs.comparison import iterations_for_difference
-    from gpudiy.logs.statistics import zero_bound
 
     if not differences:
         return
@@ -111,11 +111,21 @@ def _print_differences(
     width = max(map(len, names))
     for name, difference in zip(names, shown, strict=True):
         seen, missing = difference.shown, difference.missing
-        tail = (
-            f"{iterations_for_difference(difference):,} iterations needed"
-            if doubt
-            else f"rate {seen.sightings / seen.iterations:.2g} against < {zero_bound(missing.iterations):.2g}"
-        )
+        tail = f"{iterations_for_difference(difference):,} iterations needed" if doubt else _describe_rates(difference)
         print(f"    {name:<{width}}  {seen.sightings:,}/{seen.iterations:,}  0/{missing.iterations:,}  {tail}")
     if len(differences) > most:
         print(f"    … and {len(differences) - most:,} more")
+
+
+def _describe_rates(difference: Difference) -> str:
+    """The rate against the bound of the zero; where launches are known, what they say beside it."""
+    from gpudiy.logs.clustering import launch_bound
+    from gpudiy.logs.statistics import zero_bound
+
+    seen, missing = difference.shown, difference.missing
+    text = f"rate {seen.sightings / seen.iterations:.2g} against < {zero_bound(missing.iterations):.2g}"
+    over, bound = seen.rate_by_launches(), launch_bound(missing.launches)
+    beside = [] if over is None else [f"by {over.launches:,} launches {over.low:.2g} to {over.high:.2g}"]
+    if missing.launches is not None:
+        beside.append(f"0 of {missing.launches.count:,} launches: < {bound:.2g}")
+    return f"{text} ({'; '.join(beside)})" if beside else text

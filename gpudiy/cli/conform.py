@@ -12,13 +12,13 @@ from gpudiy.cli.progress import progress, say
 from gpudiy.errors import ExitCode, format_count
 
 if TYPE_CHECKING:
-    from gpudiy.logs.conformance import Breach, Conformance
+    from gpudiy.logs.conformance import Breach, Conformance, ConformanceRow
 
 EPILOG = """\
 Every outcome of every histogram is compared with all outcomes that the model allows. An outcome that it forbids is a
 bug of the chip, of the model, or of the harness. For a record without histogram, only its condition is compared.
-Records that are not evidence (failed, changed by the compiler, dead harness) and records without a readable test are
-set apart and counted.
+Records that are no evidence (failed, changed by the compiler, or without signs that the harness worked) and records
+without a readable test are set apart and counted.
 
 examples:
   gpudiy conform titan.log --model ptx-asplos15
@@ -83,11 +83,19 @@ def _print_conformance(found: Conformance, most: int) -> None:
         print(f"\n{Agreement.NEVER}:")
         width = max(len(entry.test) for entry in never[:most])
         for entry in never[:most]:
-            print(f"  {entry.test:<{width}}  {entry.chip}  0/{entry.iterations:,}")
+            print(f"  {entry.test:<{width}}  {entry.chip}  0/{entry.iterations:,}: {_describe_zero(entry)}")
         if len(never) > most:
             print(f"  … and {len(never) - most:,} more")
     if not found.judged:
         say("error: no record could be judged")
+
+
+def _describe_zero(row: ConformanceRow) -> str:
+    """The rate that a zero rules out; where launches are known, also what it says if those of one are all alike."""
+    from gpudiy.logs.statistics import zero_bound
+
+    beside = "" if row.launches is None else f" (0 of {row.launches:,} launches: below {zero_bound(row.launches):.2g})"
+    return f"below {zero_bound(row.iterations):.2g}{beside}"
 
 
 def _print_breach(finding: Breach, model: str) -> None:

@@ -6,7 +6,7 @@ import json
 from argparse import ArgumentParser, Namespace
 
 EPILOG = """\
-Use these names with `gpudiy run --device`; `opencl` alone is the first OpenCL device.
+Use these names with `gpudiy run --device`; `opencl` and `vulkan` alone are the first of their kind.
 
 examples:
   gpudiy devices

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from gpudiy.cli.argument_types import natural, positive, seconds
 from gpudiy.cli.help_text import original_parser
-from gpudiy.cli.run import DEFAULT_ITERATIONS, OPENER, load, run_settings
+from gpudiy.cli.run import DEFAULT_ITERATIONS, DEFAULT_LAUNCHES, OPENER, load, run_settings
 from gpudiy.errors import ExitCode
 
 EPILOG = """\
@@ -58,7 +58,8 @@ def _run(arguments: Namespace) -> int:
     from gpudiy.logs.text_writer import print_text
 
     arguments.iterations = arguments.size * arguments.runs
-    arguments.until = None
+    arguments.until = arguments.seconds = None
+    arguments.launches, arguments.memory = DEFAULT_LAUNCHES, "device"
     if arguments.seed is None:
         arguments.seed = secrets.randbits(32)
     failed = 0

@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("locks", metavar="LOCK", nargs="+", help=LOCK_HELP)
     add_model_argument(parser)
     parser.add_argument(
-        "--device", "-d", metavar="D[,D2]", help="also run on these devices: opencl, sim:kepler, cuda:0"
+        "--device", "-d", metavar="D[,D2]", help="also run on these devices: opencl, vulkan, sim:kepler, cuda:0"
     )
     parser.add_argument("-s", "--iterations", type=positive, default=100_000, metavar="N",
                         help="iterations of each test on a device (default: 100,000)")  # fmt: skip

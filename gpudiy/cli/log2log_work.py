@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 def print_records(given: Namespace) -> int:
     """Print the records, one per line or whole."""
+    from gpudiy.logs.chips import memory_of_text
+    from gpudiy.logs.memory_place import name_with_memory
     from gpudiy.logs.writing import LogFormat, log_text
 
     columns = load_logs(given.logs).columns
@@ -32,6 +34,7 @@ def print_records(given: Namespace) -> int:
             columns[name][place]
             for name in ("test", "chip", "incantation", "ending", "optcheck", "positive", "iterations")
         )
+        chip = name_with_memory(chip, memory_of_text(columns["options"][place]))
         about = "  ".join(
             word for word in (chip, incantation, optcheck, ending if ending != "finished" else "") if word
         )
@@ -68,6 +71,7 @@ def print_summary(given: Namespace) -> int:
 def change_logs(given: Namespace) -> int:
     """Write the logs as the subcommand changes them."""
     from gpudiy.logs import operations
+    from gpudiy.logs.chips import name_chip
 
     columns = load_logs(given.logs).columns
     if given.change == "convert":
@@ -101,7 +105,7 @@ def change_logs(given: Namespace) -> int:
         case "merge":
             records, dropped = operations.merge_records(records)
             for record in dropped:
-                say(f"left out: {record.test} on {record.chip or record.device or 'an unnamed chip'}, a duplicate")
+                say(f"left out: {record.test} on {name_chip(record) or 'an unnamed chip'}, a duplicate")
         case unknown:
             raise ValueError(unknown)
     return _write(columns.of(records), given)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpudiy.cli import PATH_HELP, discard_output
-from gpudiy.cli.argument_types import natural, positive, seconds
+from gpudiy.cli.argument_types import natural, natural_seconds, positive, seconds
 from gpudiy.cli.progress import say
-from gpudiy.errors import ExitCode
+from gpudiy.errors import ExitCode, UsageError
+from gpudiy.files import expect_writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,20 +23,22 @@ if TYPE_CHECKING:
     from gpudiy.logs.record import Record
 
 DEFAULT_ITERATIONS = 100_000
+DEFAULT_LAUNCHES = 32
 OPENER = "gpudiy.devices.opening:open_device"
 EPILOG = """\
-A test is observed when its outcome was seen, and not observed when it was not although the harness was alive; a rate
-comes with its 95 % interval, a zero with the rate it rules out. What hung, crashed or could not be run is reported as
-such, never as not observed, and the other tests go on.
+A test is observed when its outcome was seen, and not observed when it was not although the harness could have shown
+it; a rate comes with its 95 % interval, a zero with the rate it rules out. What hung, crashed, could not be run or
+shows no sign that the harness worked is no evidence, with the reason, and the other tests go on.
 
 examples:
   gpudiy run sb.litmus --device opencl -s 1000000
   gpudiy run tests/ --device sim:kepler -s 100000 --seed 1 -o kepler.jsonl
   gpudiy run tests/ --device cuda:0 --until observed -o log.txt --resume
   gpudiy build tests/ --arch sm_80 -o built && gpudiy run built --device cuda:0
+  gpudiy run --import log.jsonl -o a100.txt
 
 exit code: 0 done, 1 a ~exists or forall was violated, 2 bad input, 3 a device failed, could not run any of the tests,
-or the harness was dead"""
+or a run was no evidence"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -43,14 +46,19 @@ def add_arguments(parser: ArgumentParser) -> None:
         "paths",
         metavar="PATH",
         nargs="+",
-        help=f"{PATH_HELP}; or the DIR of `gpudiy build`, to run its cubins as they are",
+        help=f"{PATH_HELP}; or the DIR of `gpudiy build`, to run its cubins as they are; with --import, logs of kits",
     )
     parser.add_argument(
         "--device",
         "-d",
         metavar="D[,D2]",
-        required=True,
-        help="where to run: opencl, sim:kepler, cuda:0; see `gpudiy devices`",
+        help="where to run: opencl, vulkan, sim:kepler, cuda:0; see `gpudiy devices`",
+    )
+    parser.add_argument(
+        "--import",
+        dest="import_logs",
+        action="store_true",
+        help="run nothing: make records of the logs that came back from kits of `gpudiy export`",
     )
     parser.add_argument(
         "-s", "--iterations", type=positive, default=DEFAULT_ITERATIONS, metavar="N",
@@ -66,6 +74,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--until", metavar="WHAT", help="stop a test early: observed, a number of sightings, or confidence"
     )
+    parser.add_argument(
+        "--memory", choices=("device", "managed", "host"), default="device",
+        help="where the locations of tests lie: on the GPU, in managed memory, in pinned memory of the host",
+    )  # fmt: skip
+    parser.add_argument(
+        "--launches", type=natural, default=DEFAULT_LAUNCHES, metavar="N",
+        help="launches of each test, at least, where the device has launches (default: 32)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=natural_seconds, metavar="S",
+        help="run each test at least so long; not on simulated devices (default: 1 on a GPU, else 0)",
+    )  # fmt: skip
     parser.add_argument("--limit", "--time-limit", type=seconds, metavar="SECONDS", help="time for each test")
     parser.add_argument(
         "-o", "--output", metavar="LOG", help="write the log here: .txt or .log, .jsonl, .parquet (default: no log)"
@@ -74,7 +94,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--format", choices=("text", "jsonl", "parquet"), help="format of the log, whatever its suffix is"
     )
     parser.add_argument("--resume", action="store_true", help="add to the log; tests that are in it are not run again")
-    parser.add_argument("--json", action="store_true", help="print the records as JSON lines")
+    parser.add_argument("--json", action="store_true", help="print the records as JSON lines, with their sightings")
     loudness = parser.add_mutually_exclusive_group()
     loudness.add_argument("-q", "--quiet", action="store_true", help="print no progress and no speed")
     loudness.add_argument("-v", "--verbose", action="store_true", help="print outcomes and signs of life too")
@@ -86,6 +106,10 @@ def run(arguments: Namespace) -> int:
     from gpudiy.harness.built import find_built_folder, load_built_tests
     from gpudiy.logs.growing_log import open_log_of_run
 
+    if arguments.import_logs:
+        return _import_logs(arguments)
+    if arguments.device is None:
+        raise UsageError("--device is missing: name where to run, such as --device opencl; see `gpudiy devices`")
     devices = list_device_names(arguments.device)
     settings = run_settings(arguments)
     built = find_built_folder(arguments.paths)
@@ -111,6 +135,40 @@ def run(arguments: Namespace) -> int:
     return code
 
 
+def _import_logs(arguments: Namespace) -> int:
+    """Print and write the records of the logs of kits, as if the tests had been run here."""
+    from gpudiy.cli.run_output import RunTable
+    from gpudiy.kits.importing import read_kit_logs, read_records
+    from gpudiy.logs.growing_log import open_log_of_run
+    from gpudiy.logs.writing import LogFormat, format_of, write_log
+
+    if arguments.device is not None or arguments.resume:
+        raise UsageError("--import runs nothing: it takes neither --device nor --resume")
+    if not arguments.output:
+        open_log_of_run(None, arguments.format)  # refuses a format without a log
+    else:
+        format = LogFormat(arguments.format) if arguments.format else format_of(arguments.output)
+        expect_writable(arguments.output)
+    logs = read_kit_logs(arguments.paths, arguments.output)
+    for problem in (problem for log in logs for problem in log.problems):
+        say(problem)
+    records = [record for log in logs for record in read_records(log)]
+    without = [log.path for log in logs if not log.tests]
+    for path in without:
+        say(f"{path}: no test was run: the GPU could not be used, or the log breaks off before")
+    if arguments.output and records:
+        write_log(records, arguments.output, format=format)
+    table = RunTable(arguments.quiet, arguments.verbose)
+    show_record: Callable[[Record], None] = _print_json_line if arguments.json else table.show
+    for record in records:
+        show_record(record)
+    if not arguments.json and table.sightings:
+        table.finish()
+    damaged = ExitCode.BAD_INPUT if any(log.problems for log in logs) else ExitCode.FINE
+    failed = ExitCode.FAILED if without else ExitCode.FINE
+    return max(damaged, failed, _combine_codes([_exit_code(record) for record in records]))
+
+
 def run_settings(arguments: Namespace) -> RunSettings:
     """What the command line asks of a run."""
     from gpudiy.devices.settings import make_settings
@@ -121,6 +179,9 @@ def run_settings(arguments: Namespace) -> RunSettings:
         incantation=arguments.incantation,
         until=arguments.until,
         limit=arguments.limit,
+        memory=arguments.memory,
+        launches=arguments.launches,
+        seconds=arguments.seconds,
     )
 
 
@@ -170,14 +231,15 @@ def _run_on(
 
 def _exit_code(record: Record) -> ExitCode | None:
     """The exit code for one record; None if its test cannot be run on the device."""
-    from gpudiy.logs.decision import Sighting, breaks_claim, decide_record
+    from gpudiy.logs.decision import NoEvidence, breaks_claim, decide_sighting
 
-    sighting = decide_record(record).sighting
-    if sighting is Sighting.NOT_RUNNABLE:
-        return None
-    if sighting in (Sighting.FAILED, Sighting.DEAD):
-        return ExitCode.FAILED
-    return ExitCode.NO if breaks_claim(record) else ExitCode.FINE
+    match decide_sighting(record).kind:
+        case NoEvidence.NOT_RUNNABLE:
+            return None
+        case NoEvidence.FAILED | NoEvidence.HARNESS:
+            return ExitCode.FAILED
+        case None:
+            return ExitCode.NO if breaks_claim(record) else ExitCode.FINE
 
 
 def _combine_codes(codes: list[ExitCode | None]) -> ExitCode:
@@ -199,6 +261,6 @@ def _survive_closed_output(show_record: Callable[[Record], None]) -> Callable[[R
 
 
 def _print_json_line(record: Record) -> None:
-    from gpudiy.logs.json_lines import print_json_line
+    from gpudiy.logs.json_lines import print_sighting_line
 
-    print(print_json_line(record), end="", flush=True)
+    print(print_sighting_line(record), end="", flush=True)

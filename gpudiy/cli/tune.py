@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpudiy.devices.tuning import Scores, Tuned, Tuning
     from gpudiy.harness.incantation_text import IncantationBook
 
+TUNING_SECONDS = 0.01  # of a candidate on a GPU, at least: it has many, and clocks must have settled for all of them
 EPILOG = """\
 Random settings are tried; the better half is tried again with more iterations, and so on. The winners are measured
 again with another seed. Use the written file with `gpudiy run --incantation FILE`: it contains portable settings for
@@ -70,7 +71,7 @@ def run(arguments: Namespace) -> int:
         return ExitCode.BAD_INPUT
     progress = RunProgress(1, arguments.iterations, arguments.quiet)
     with Runner(arguments.device, OPENER, progress.tell) as runner:
-        settings = RunSettings(arguments.iterations, seed, limit=arguments.limit)
+        settings = RunSettings(arguments.iterations, seed, limit=arguments.limit, launches=0, seconds=TUNING_SECONDS)
         return _search(Tuning(runner, tests, settings, arguments.per_second), arguments)
 
 

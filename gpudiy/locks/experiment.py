@@ -13,7 +13,7 @@ from gpudiy.errors import DeviceFailure
 from gpudiy.locks.generation import Case, LockTest, build_lock_test, list_cases
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.question import Question
-from gpudiy.logs.decision import Sighting, count_sightings, decide_record
+from gpudiy.logs.decision import Decision, NoEvidence, Sighting, count_sightings, decide_sighting
 from gpudiy.logs.record import Record
 
 
@@ -26,9 +26,9 @@ class LockTestRun:
     record: Record
 
     @property
-    def sighting(self) -> Sighting:
-        """Whether the outcome in question was observed."""
-        return decide_record(self.record).sighting
+    def decision(self) -> Decision:
+        """Whether the outcome in question was observed; if the run is no evidence, of which kind it is."""
+        return decide_sighting(self.record)
 
 
 @dataclass(slots=True)
@@ -42,9 +42,9 @@ class LockExperiment:
     @property
     def failed(self) -> bool:
         """Whether a device or a run failed, or a device could run no test at all: then the runs prove nothing."""
-        bad = any(run.sighting in (Sighting.FAILED, Sighting.DEAD) for run in self.runs)
+        bad = any(run.decision.kind in (NoEvidence.FAILED, NoEvidence.HARNESS) for run in self.runs)
         idle = any(
-            all(run.sighting is Sighting.NOT_RUNNABLE for run in self.runs if run.device == device)
+            all(run.decision.kind is NoEvidence.NOT_RUNNABLE for run in self.runs if run.device == device)
             for device in self.devices
         )
         return bool(self.failures) or bad or idle
@@ -60,7 +60,7 @@ class LockExperiment:
 
     def shows(self, lock: Lock) -> bool:
         """Whether an outcome was observed that the lock must prevent."""
-        return any(run.sighting is Sighting.OBSERVED for run in self.runs_of(lock))
+        return any(run.decision.sighting is Sighting.OBSERVED for run in self.runs_of(lock))
 
 
 def run_lock_tests(
@@ -100,16 +100,16 @@ def _list_tests(locks: Iterable[Lock]) -> list[LockTest]:
 
 def describe_runs(runs: Sequence[LockTestRun]) -> str:
     """The sightings and iterations of some runs as text, or why there are none."""
-    sightings = [run.sighting for run in runs]
-    ran = [run for run in runs if run.sighting in (Sighting.OBSERVED, Sighting.NOT_OBSERVED)]
+    kinds = [run.decision.kind for run in runs]
+    ran = [run for run, kind in zip(runs, kinds, strict=True) if kind is None]
     seen = sum(count_sightings(run.record) for run in ran)
     iterations = sum(run.record.iterations for run in ran)
     if seen:
         return f"seen {seen:,}/{_shorten(iterations)}"
-    for bad in (Sighting.FAILED, Sighting.DEAD):
-        if bad in sightings:
+    for bad in (NoEvidence.FAILED, NoEvidence.HARNESS):
+        if bad in kinds:
             return str(bad)
-    return f"0/{_shorten(iterations)}" if ran else str(Sighting.NOT_RUNNABLE)
+    return f"0/{_shorten(iterations)}" if ran else str(NoEvidence.NOT_RUNNABLE)
 
 
 def _shorten(number: int) -> str:

@@ -129,4 +129,5 @@ def _run_row(run: LockTestRun) -> dict[str, object]:
     case, record = run.case, run.record
     return {"lock": case.lock.name, "test": case.name, "question": case.question, "threads": case.threads,
             "placement": case.setting.placement, "device": run.device, "simulated": record.simulated,
-            "verdict": run.sighting, "seen": count_sightings(record), "iterations": record.iterations}  # fmt: skip
+            "verdict": run.decision.kind or run.decision.sighting, "seen": count_sightings(record),
+            "iterations": record.iterations}  # fmt: skip

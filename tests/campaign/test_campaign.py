@@ -20,8 +20,10 @@ from campaign_plans import essence, plan_file
 from gpudiy.campaign.campaign import Campaign
 from gpudiy.campaign.plan import read_plan
 from gpudiy.campaign.records import load_records
+from gpudiy.campaign.status import read_status
 from gpudiy.campaign.unit import ROUND, Unit
 from gpudiy.cli import main
+from gpudiy.logs.memory_place import MemoryPlace, memory_of
 from gpudiy.logs.record import Ending, Record
 
 
@@ -106,6 +108,22 @@ def test_later_rounds_go_to_uncertain_tests(tmp_path: Path) -> None:
     assert rounds[1] == names
     assert rounds.get(2, set()) == possible - {"CoRR"}
     assert rounds.get(3, set()) == possible - weak - {"CoRR"}
+
+
+def test_another_memory_is_another_campaign(tmp_path: Path) -> None:
+    """What was seen with locations in the memory of the device says nothing of those in the memory of the host."""
+    path = plan_file(tmp_path, 0, ["sim:sc"], "rounds = 2\nsightings = 1\n")
+    device = read_plan(path)
+    host = replace(device, run=replace(device.run, memory="host"))
+    names = {test.name for test in Campaign(device).tests}
+    list(Campaign(device).run(executed(names)))  # type: ignore[arg-type]
+    list(Campaign(host).run(executed(set())))  # type: ignore[arg-type]
+    again = [record for record in load_records(host) if dict(record.options)[ROUND] == "2"]
+    assert {record.test for record in again} == names - {"CoRR"}
+    assert {memory_of(record.options) for record in again} == {MemoryPlace.HOST}
+    (before,), (after,) = (read_status(Campaign(plan)).devices for plan in (device, host))
+    assert (before.done, before.observed) == (len(names), len(names) - 1)
+    assert (after.done, after.observed) == (2 * len(names) - 1, 0)
 
 
 def test_interrupted_runs_are_made_again(tmp_path: Path) -> None:

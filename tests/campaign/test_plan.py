@@ -9,7 +9,11 @@ import pytest
 
 from gpudiy.campaign.plan import SECTIONS, CampaignPlan, parse_plan, plan_template, read_plan
 from gpudiy.campaign.plan_text import PlanText
+from gpudiy.campaign.test_set import PlannedTest
+from gpudiy.campaign.unit import Unit, list_groups
 from gpudiy.errors import InputError
+from gpudiy.harness.incantation_text import IncantationBook
+from gpudiy.logs.memory_place import MemoryPlace
 
 
 def plan(text: str) -> CampaignPlan:
@@ -84,3 +88,15 @@ def test_a_plan_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_bytes(b"name = '\xff'\n")
     with pytest.raises(InputError, match="not text in UTF-8"):
         read_plan(tmp_path / "my.toml")
+
+
+def test_the_memory_of_a_plan() -> None:
+    """It is part of the work of a unit, except for the default, so that older results stay valid."""
+    begin = "[tests]\nfamilies = ['classic']\n[run]\ndevices = ['cuda:0']\n"
+    plans = [plan(begin + line) for line in ("", "memory = 'device'\n", "memory = 'host'\n")]
+    groups = [list_groups(made, {"default": IncantationBook()}, 1)[0] for made in plans]
+    assert [group.settings().memory for group in groups] == [MemoryPlace.DEVICE, MemoryPlace.DEVICE, MemoryPlace.HOST]
+    before, device, host = (Unit.of(PlannedTest("SB", "0123", Path("sb.litmus")), group).work for group in groups)
+    assert before == device != host
+    with pytest.raises(InputError, match="'hosts' is none of device, managed, host"):
+        plan(begin + "memory = 'hosts'\n")

@@ -22,13 +22,13 @@ from gpudiy.files import expect_writable, write_whole
 EXAMPLES = ROOT / "docs" / "examples"
 SB, THESIS = str(EXAMPLES / "sb.litmus"), str(ROOT / "logs" / "thesis.jsonl")
 PIPELINE = (
-    "show check convert generate model build optcheck devices run tune compare conform table report lock campaign"
-    " completion"
+    "show check convert generate model build export optcheck devices doctor run tune compare conform table report lock"
+    " campaign completion"
 )
 COMMANDS = {**VERBS, **{" ".join(words): what for words, what in SUBVERBS.items()}}
 PRINTING_TABLES = (
-    "check", "model", "model list", "model diff", "model minimal", "optcheck", "devices", "run", "tune", "compare",
-    "conform", "table", "lock list", "lock check", "lock fix", "campaign plan", "campaign status",
+    "check", "model", "model list", "model diff", "model minimal", "optcheck", "devices", "doctor", "run", "tune",
+    "compare", "conform", "table", "lock list", "lock check", "lock fix", "campaign plan", "campaign status",
 )  # fmt: skip
 LONG_WORK = (
     "check", "convert", "generate", "model", "model diff", "build", "run", "tune", "conform", "report", "lock tests",

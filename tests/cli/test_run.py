@@ -15,10 +15,12 @@ import pytest
 from conftest import ROOT
 from fake_devices import OPENER, fake_test
 
+import gpudiy
 from gpudiy.cli import gpu_litmus, main
 from gpudiy.devices.tuning import Tuning
 from gpudiy.harness.incantation_text import read_incantation
 from gpudiy.litmus import print_test
+from gpudiy.logs.memory_place import memory_of
 from gpudiy.logs.reading import read_file
 from gpudiy.logs.record import Ending
 
@@ -55,9 +57,9 @@ def test_a_line_for_each_test(folder: Path, capsys: pytest.CaptureFixture[str]) 
     assert lines[0] == "on fake: fake chip"
     assert lines[1].split()[:2] == ["SB", "observed"] and "of 5,000: 0." in lines[1]
     assert lines[2].split()[:3] == ["strong", "not", "observed"] and "0 of 5,000: below 0.0006" in lines[2]
-    assert lines[3].split(maxsplit=3)[1:] == ["not", "runnable", "it has too many threads"]
-    assert lines[4].split()[1:3] == ["dead", "harness"]
-    assert lines[5].startswith("4 tests: 1 observed, 1 not observed, 1 dead harness, 1 not runnable")
+    assert lines[3].split(maxsplit=3)[1:] == ["no", "evidence", "not runnable: it has too many threads"]
+    assert lines[4].split(maxsplit=3)[1:3] == ["no", "evidence"] and "at the same time" in lines[4]
+    assert lines[5].startswith("4 tests: 1 observed, 1 not observed, 2 no evidence (1 not runnable)")
 
 
 @pytest.mark.parametrize(
@@ -115,6 +117,66 @@ def test_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [line["device"] for line in lines] == ["fake", "fake:2"]
     assert all(line["ending"] == "stopped" and line["positive"] > 0 for line in lines)
     assert lines[0]["options"]["memory_stress"] == "true"
+
+
+CACHED = """GPU_PTX MP-ca
+{1:.reg .s32 r0; 1:.reg .s32 r1;}
+ P0 | P1 ;
+ st.cg.s32 [x],1 | ld.ca.s32 r0,[y] ;
+ membar.gl | membar.gl ;
+ st.cg.s32 [y],1 | ld.ca.s32 r1,[x] ;
+(device (kernel (cta (warp P0)) (cta (warp P1))))
+x: global, y: global
+exists (1:r0=1 /\\ 1:r1=0)
+"""
+
+
+def test_every_record_says_that_it_is_no_evidence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A reader that cannot decide a record must not take its zero for evidence."""
+    monkeypatch.chdir(tmp_path)
+    Path("ca.litmus").write_text(CACHED)
+    Path("cold.toml").write_text("location_stride = 64\nwarm_percent = 0\n")
+    words = ["run", "ca.litmus", "-d", "sim:fermi", "--incantation", "cold.toml", "-s", "2000", "--seed", "1"]
+    reason = "may be answered by a cache"
+    for log in ("log.jsonl", "log.txt", "log.parquet"):
+        assert main([*words, "-o", log, "--json"]) == 3
+        line = json.loads(capsys.readouterr().out)
+        assert reason in line["no_evidence"]
+        assert (line["sighting"], line["sighting_reason"]) == ("no evidence", line["no_evidence"])
+        assert read_file(log)[0]["no_evidence"] == [line["no_evidence"]]
+        assert main([*words, "-o", log, "--resume"]) == 0
+        assert "1 of 1 tests are in the log already" in capsys.readouterr().err
+    assert "sighting" not in Path("log.jsonl").read_text()
+    assert reason in Path("log.txt").read_text()
+    assert gpudiy.run("ca.litmus", device="sim:fermi", incantation="cold.toml", iterations=2000).no_evidence[0]
+
+
+def test_json_lines_say_the_sighting_and_are_read_as_records(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tests = write("SB", "strong", "impossible", "strong-dead")
+    assert main(["run", *tests, "--device", "fake", "-s", "5000", "--seed", "1", "-o", "log.jsonl", "--json"]) == 3
+    printed = capsys.readouterr().out
+    lines = [json.loads(line) for line in printed.splitlines()]
+    sightings = ["observed", "not observed", "no evidence", "no evidence"]
+    assert [line["sighting"] for line in lines] == sightings
+    assert ["sighting_reason" in line for line in lines] == [False, False, True, True]
+    assert lines[2]["sighting_reason"] == "not runnable: it has too many threads"
+    Path("printed.jsonl").write_text(printed)
+    assert list(read_file("printed.jsonl")[0].records()) == list(read_file("log.jsonl")[0].records())
+
+
+def test_a_log_is_continued_in_another_memory(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", *write("SB"), "--device", "fake", "-s", "5000", "-o", "log.jsonl", "--resume"]
+    assert main([*words, "--memory", "host"]) == 3  # not runnable: this device has one memory
+    assert "on fake: fake chip (host memory)" in capsys.readouterr().out
+    assert main(words) == 0
+    assert main([*words, "--memory", "managed"]) == 3
+    assert "are in the log already" not in capsys.readouterr().err
+    assert main(words) == main([*words, "--memory", "host"]) == 0
+    assert capsys.readouterr().err.count("1 of 1 tests are in the log already") == 2
+    records = list(read_file("log.jsonl")[0].records())
+    assert [memory_of(record.options) for record in records] == ["host", "device", "managed"]
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,6 @@ import gpudiy
 from gpudiy import cli
 
 
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 def test_check_lock_is_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
     report = gpudiy.check_lock("test-and-set-relaxed", models="ptx-6.0")
     assert isinstance(report, gpudiy.LockReport)
@@ -91,7 +86,7 @@ def test_an_interrupt_passes_through(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert list(gpudiy.read_log(tmp_path / "log.jsonl")["test"]) == ["mp-cas"]
 
 
-def test_build_is_the_verb(tmp_path: Path, cache: None) -> None:
+def test_build_is_the_verb(tmp_path: Path, own_cache: Path) -> None:
     try:
         frame = gpudiy.build([MP, SB], arch="sm_80,sm_90", output=tmp_path / "python", jobs=1)
     except gpudiy.MissingTool as missing:
@@ -106,7 +101,7 @@ def test_build_is_the_verb(tmp_path: Path, cache: None) -> None:
     assert all((tmp_path / "python" / str(file)).exists() for file in frame["file"])
 
 
-def test_build_refuses(tmp_path: Path, cache: None) -> None:
+def test_build_refuses(tmp_path: Path, own_cache: Path) -> None:
     with pytest.raises(gpudiy.UsageError, match="expected an architecture such as sm_80, not 'kepler'"):
         gpudiy.build(MP, arch="kepler", output=tmp_path / "built")
     with pytest.raises(gpudiy.UsageError, match="expected an architecture"):
