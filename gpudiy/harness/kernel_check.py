@@ -70,12 +70,24 @@ def check_kernels_of(
 
 
 def find_odd_code(functions: Sequence[SassFunction], abi: MachineAbi) -> str:
-    """What no compiler writes, whatever kernels do: results that nobody reads, threads that separate for ever."""
+    """What no compiler writes, whatever kernels do: modifiers that no opcode has, results that nobody reads, threads
+    that separate for ever."""
+    if unknown := _find_unknown(functions):
+        return f"kernels: {unknown}"
     lost, apart = find_lost_result(functions, abi), find_missing_join(functions)
     if not lost and not apart:
         return ""
     what = "nobody reads the result of this instruction" if lost else "threads separate here and do not meet"
     return f"kernels: {what} ({lost or apart})"
+
+
+def _find_unknown(functions: Sequence[SassFunction]) -> str:
+    """An instruction with modifiers that its opcode does not have, also where no launch runs it."""
+    for function in functions:
+        for index, instruction in enumerate(function.instructions):
+            if not instruction.is_known:
+                return f"{instruction.opcode} is not understood ({function.name}: {function.show_instruction(index)})"
+    return ""
 
 
 def try_kernels(

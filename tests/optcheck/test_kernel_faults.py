@@ -43,6 +43,7 @@ ONCE_MISSED = {  # faults that passed once, by architecture: no launch had the n
     "an upper word is old": ("sm_90", "count_outcome", r"(?<=/\*23f0\*/) +IADD3.X R58,", " @!PT IADD3.X R58,"),
     "a comparison is left out": ("sm_90", "count_outcome", r"(?<=/\*1500\*/) +ISETP.NE", " @!PT ISETP.NE"),
     "a zero is left out": ("sm_90", "count_outcome", r"(?<=/\*1330\*/) +IMAD.MOV", " @!P2 IMAD.MOV"),
+    "a copy of nothing known": ("sm_120", "count_outcome", r"@!P(\d) MOV R(\d+), (?=R)", r"@!P\1 MOV.MRG R\2, "),
     "the wrong threads clear a word": ("sm_90", "reduce", r"(?<=/\*2540\*/) +@!P0 IMAD.MOV", " @P0 IMAD.MOV"),
 }  # fmt: skip
 QUICK = ("a store of stress deleted", "a warm read deleted", "another location", "a result goes elsewhere")
