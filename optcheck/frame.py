@@ -23,6 +23,11 @@ from optcheck.term import WIDE, Samples, Term, random_words, symbol
 from optcheck.term import number as number_term
 
 SAMPLES = 64
+NEAR_END = {3: 4, 19: 8, 35: 16, 51: 64}  # samples in which pointers are so many bytes before a multiple of 4 GiB
+# Instances that show carries between the results of one instance: the first, where pointers are near such an end, and
+# those whose results, of so many rows each, begin below 2 ** 32 and end above.
+ROWS_APART = (3, 5, 6, 7, 9, 10, 11, 12)
+INSTANCES = {**dict.fromkeys(NEAR_END, 0), **{8 * at + 5: WORD // rows for at, rows in enumerate(ROWS_APART)}}
 LAUNCH, LOCATIONS, RESULTS, SPECIFICATION = "R4", "R6", "R8", "R14"  # parameters of 64 bits, as the ABI places them
 POINTERS = (LAUNCH, LOCATIONS, RESULTS)
 THREAD, FIRST, END, GROUP = "R10", "R11", "R12", "R13"
@@ -102,6 +107,8 @@ class FrameSamples(Samples):
                 return self._bank_words(offset)
             case ("read", *_):
                 return read_words(name)
+            case INSTANCE.arguments:
+                return [INSTANCES.get(place, word) for place, word in enumerate(super().symbol_words(name))]
             case _:
                 return super().symbol_words(name)
 
@@ -258,7 +265,8 @@ def register_words(name: str) -> Words:
     words = random_words(("entry", name), SAMPLES)
     if name not in POINTERS:
         return words
-    return [word | 0xFFFFF000 if place % 8 == 3 else word for place, word in enumerate(words)]
+    large = [word | 0xFFFFF000 if place % 8 == 3 else word for place, word in enumerate(words)]
+    return [WORD + 1 - NEAR_END[place] if place in NEAR_END else word for place, word in enumerate(large)]
 
 
 def pair_words(name: str) -> Words:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
+CACHE = ROOT / ".pytest_cache" / "xdg"  # its entries are named by the code that made them, so old ones do no harm
 
 settings.register_profile(
     "gpudiy",
@@ -42,22 +43,24 @@ def figures() -> list[Path]:
     return sorted((DATA / "litmus" / "figures").glob("*.litmus"))
 
 
+def pytest_configure() -> None:
+    """All processes of the tests share one cache: what is known of the kernels around tests costs ten seconds."""
+    os.environ["XDG_CACHE_HOME"] = str(CACHE)
+
+
 @pytest.fixture
-def own_cache(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
-    """An empty cache of builds, but for what is known of the kernels around tests: to run them costs ten seconds."""
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache of builds, but for what is known of the kernels around tests."""
     cache = tmp_path / "cache" / "gpudiy"
-    known = tmp_path_factory.getbasetemp().parent / "kernels"
-    copy_known_kernels(known, cache)
+    copy_known_kernels(CACHE / "gpudiy", cache)
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache.parent))
     yield cache
-    copy_known_kernels(cache, known)
+    copy_known_kernels(cache, CACHE / "gpudiy")
 
 
 @pytest.fixture
 def kernels_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernels around tests are not run, which other tests do: these look at the functions of tests."""
+    """The kernels around tests are not run in this process: other tests do that, these look at the functions."""
     monkeypatch.setattr("gpudiy.harness.checking.check_around", lambda *_: "")
 
 

@@ -106,7 +106,7 @@ def test_accesses_without_a_twin_stay_as_they_are() -> None:
 
 def count_findings(tests: list[Test], architecture: str, folder: Path) -> Counter[str]:
     found: Counter[str] = Counter()
-    for _, built in build_tests(tests, architecture, folder):
+    for _, built in build_tests(tests, architecture, folder, jobs=1):
         found["failed" if isinstance(built, BuildFailure) else built.optcheck] += 1
     return found
 

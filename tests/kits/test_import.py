@@ -239,6 +239,7 @@ def test_a_test_without_a_binary_for_this_chip(kit: ExportedKit) -> None:
     assert (record.ending, record.reason) == (Ending.NOT_RUNNABLE, "sm_80 has no clusters")
 
 
+@pytest.mark.heavy
 def test_a_family_of_chips(tmp_path: Path) -> None:
     """A kit for sm_100f serves sm_103. Before, its cubin was taken to be for sm_100 alone."""
     export_kit([kit_tests()[0]], ["sm_100", "sm_100f"], tmp_path / "kit", make_settings(seed=SEED), jobs=1)

@@ -128,7 +128,7 @@ def threads_and_variables_renamed(test: Test, source: random.Random) -> Test:
 
 
 @given(litmus_tests(), st.randoms(use_true_random=False))
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_spelling_does_not_count(test: Test, source: random.Random) -> None:
     other = reordered(registers_renamed(test, source), source)
     assert content_hash(other) == content_hash(test)
@@ -136,7 +136,7 @@ def test_spelling_does_not_count(test: Test, source: random.Random) -> None:
 
 
 @given(litmus_tests(), st.randoms(use_true_random=False))
-@settings(max_examples=300)
+@settings(max_examples=80)
 def test_names_of_threads_and_variables_are_not_shape(test: Test, source: random.Random) -> None:
     assert shape_hash(threads_and_variables_renamed(test, source)) == shape_hash(test)
 
@@ -157,7 +157,7 @@ def other_meanings(instruction: Instruction) -> list[Instruction]:
 
 
 @given(litmus_tests(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_another_meaning_is_another_content(test: Test, data: st.DataObject) -> None:
     places = [
         (n, i)

@@ -80,14 +80,14 @@ def test_a_figure_is_printed_as_it_stands(figures: list[Path]) -> None:
 
 
 @given(litmus_tests())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_random_tests(test: Test) -> None:
     assert_round_trip(test, Format.CANONICAL)
     assert_round_trip(test, Format.HERD)
 
 
 @given(litmus_tests().map(modernise_test))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_random_tests_in_dat3m(test: Test) -> None:
     try:
         text = print_test(test, Format.DAT3M)
