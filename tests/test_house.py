@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,10 +26,10 @@ IRREGULAR_PARTICIPLES = re.compile(
 )
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for folder in ("gpudiy", "optcheck"):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            yield path.relative_to(ROOT), ast.parse(path.read_text())
+@cache
+def modules() -> list[tuple[Path, ast.Module]]:
+    paths = [path for folder in ("gpudiy", "optcheck") for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [(path.relative_to(ROOT), ast.parse(path.read_text())) for path in paths]
 
 
 def definitions(body: list[ast.stmt], owner: str = "") -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef]]:
