@@ -98,7 +98,7 @@ def test_every_outcome_is_allowed_by_tso(classic: dict[str, Test]) -> None:
 @pocl
 @pytest.mark.heavy
 def test_every_outcome_of_long_runs_is_allowed_by_tso(classic: dict[str, Test]) -> None:
-    check_against_tso(list(classic.values()), 2_000_000)
+    check_against_tso(list(classic.values()), 500_000)
 
 
 def check_against_tso(tests: list[Test], iterations: int) -> None:
