@@ -3,12 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,12 +11,8 @@ from conftest import ROOT
 from gpudiy.cli import main
 from gpudiy.errors import InputError, MissingTool
 from gpudiy.harness import build as building
-from gpudiy.harness import module
 from gpudiy.harness.built import read_index
-from gpudiy.harness.cache import BuildCache
-from gpudiy.harness.checking import check_stress, disassemble_cubin, select_functions
 from gpudiy.harness.module import assembler_for
-from gpudiy.harness.source import Dialect
 
 try:
     assembler_for("sm_80")
@@ -260,71 +250,6 @@ def test_tests_with_the_same_code_share_it(out: Path, tmp_path: Path, capsys: py
     assert "5 functions checked: 4 reordered, 1 unchanged" in said  # the last is the one that stresses
 
 
-MUTANTS = {
-    "no loop is left of the stores": ("VOLATILE_STORE(GLOBAL, u32, place,", "(*(GLOBAL u32 *)place ="),
-    "no loads": ("((void)VOLATILE_LOAD(GLOBAL, u32, place))", "((void)place)"),
-    "one pair": ("i < pairs", "i < 1"),
-    "no stress before": ("launch->pre_stress_iterations);", "0u);"),
-    "no stress": ("launch->stress_pattern, launch->stress_iterations", "launch->stress_pattern, 0u"),
-    "too much stress": ("const u32 pairs = (accesses + 1) / 2;", "const u32 pairs = (accesses + 2) / 2;"),
-    "another place": ("% launch->stress_lines;", "% 1u;"),
-    "nobody waits": ("(seen & 0xff) < threads; looks++", "(seen & 0xff) < 1; looks++"),
-    "waits too long": ("looks == limit", "looks == limit + 1"),
-    "gives up silently": ("add_for_all(launch, meeting, GAVE_UP);", ""),
-    "no permutation": ("return (unit * prime + (number >> 8) % count) % count;", "return unit;"),
-    "another thread": ("warp /= launch->warp_groups;", "warp %= launch->warp_groups;"),
-    "counts the wrong outcome": ("add_to(table + slots + slot, number);", "add_to(table + slots, number);"),
-    "forgets a location": (
-        "for (u32 v = 0; v < variables; v++) {\n            put",
-        "for (u32 v = 1; v < variables; v++) {\n            put",
-    ),
-}
-WRONG = dict.fromkeys(list(MUTANTS)[:7], "stress: ") | {
-    "nobody waits": "meeting: threads meet",
-    "waits too long": "meeting: threads meet",
-    "gives up silently": "meeting: threads meet",
-    "no permutation": "stress: ",
-    "another thread": "",
-    "counts the wrong outcome": "reduce: ",
-    "forgets a location": "reset: ",
-}
-
-
-QUICK = ("one pair",)
-
-
-@pytest.mark.parametrize(
-    "mutant", [one if one in QUICK else pytest.param(one, marks=pytest.mark.heavy) for one in MUTANTS]
-)
-def test_stress_that_the_compiler_took_out_is_refused(
-    mutant: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    written = module.prelude(Dialect.CUDA)
-    old, new = MUTANTS[mutant]
-    assert old in written
-    broken = written.replace(old, new)
-    monkeypatch.setattr(module, "prelude", lambda dialect: broken)
-    assembler = module.Assembler("sm_80")
-    monkeypatch.setattr(building, "assembler_for", lambda *_: assembler)
-    assert run(SB, "--arch", "sm_80", "-o", str(out)) == 1
-    said = capsys.readouterr().err
-    (built,) = read_index(out)
-    assert built.file is None and built.optcheck == "unchanged"
-    assert built.stress.startswith(WRONG[mutant]) and f"SB: not built for sm_80: {built.stress}" in said
-    assert run(SB, "--arch", "sm_80", "-o", str(out), "--keep-optimised") == 0
-
-
-@pytest.mark.parametrize("architecture", ["sm_75", "sm_90", "sm_120"])
-def test_stress_is_there(architecture: str, out: Path) -> None:
-    assert run(SB, "--arch", architecture, "-o", str(out)) == 0
-    (built,) = read_index(out)
-    assert not built.stress
-    listing = disassemble_cubin((out / str(built.file)).read_bytes())
-    assert not check_stress(listing)
-    assert check_stress(select_functions(listing, re.compile("test_"))) == "the binary has no loop that stresses memory"
-    assert "the binary has no kernel run" in check_stress(select_functions(listing, re.compile(r"\w*stress")))
-
-
 def test_bad_tests_do_not_stop_the_others(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(str(EXAMPLES / "broken.litmus"), SB, "--arch", "sm_80", "-o", str(out)) == 2
     assert "broken.litmus:14:16: error: register r5 of P0 is not declared" in capsys.readouterr().err
@@ -375,69 +300,6 @@ def test_sources_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert "__kernel" in capsys.readouterr().out
     assert run(SB, "--emit", "ptx", "--arch", "sm_80") == 0
     assert ".target sm_80" in capsys.readouterr().out
-
-
-# A process that is started in the background ignores interrupts, and so do its children.
-INTERRUPTIBLE = """import signal, sys
-signal.signal(signal.SIGINT, signal.default_int_handler)
-from gpudiy.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def many_tests(folder: Path) -> str:
-    """A file of many tests, so that building them takes long."""
-    stream = folder / "many.litmus"
-    with stream.open("w") as file:
-        command = [sys.executable, "-m", "gpudiy", "generate", "--family", "rmw", "-q"]
-        subprocess.run(command, stdout=file, check=True)
-    return str(stream)
-
-
-def test_a_build_that_is_ended_leaves_no_worker(tmp_path: Path, own_cache: Path) -> None:
-    words = ["build", many_tests(tmp_path), "--arch", "sm_80", "-o", str(tmp_path / "built"), "-q"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gpudiy", *words], env={**os.environ, "GPUDIY_BATCH": "10"}, start_new_session=True
-    )
-    deadline = time.monotonic() + 600
-    while not list(own_cache.rglob("*.cubin")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.terminate()
-    assert process.wait(60) == -signal.SIGTERM
-    deadline = time.monotonic() + 60
-    with pytest.raises(ProcessLookupError):  # as soon as the group of processes is empty
-        while time.monotonic() < deadline:
-            os.killpg(process.pid, 0)
-            time.sleep(0.05)
-
-
-def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, own_cache: Path) -> None:
-    """The last batch is far away, however slow we are; what the cache holds after Ctrl-C is whole and is used again."""
-    stream = many_tests(tmp_path)
-    environment = {**os.environ, "GPUDIY_BATCH": "10"}
-    command = [
-        sys.executable,
-        "-c",
-        INTERRUPTIBLE,
-        "build",
-        stream,
-        "--arch",
-        "sm_80",
-        "-o",
-        str(tmp_path / "built"),
-    ]
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 600
-    while not list(own_cache.rglob("*.cubin")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=600)
-    assert process.returncode == 130 and error.endswith("gpudiy: interrupted\n")
-    assert not (tmp_path / "built" / "index.jsonl").exists()
-    (folder,) = {cubin.parent for cubin in own_cache.rglob("*.cubin")}
-    assert not list(folder.glob(".*"))  # nothing half written
-    kept = BuildCache(folder)
-    assert kept.tests and all(kept.find(litmus) is not None for litmus in kept.tests)
 
 
 def test_an_index_that_is_none_is_told(tmp_path: Path) -> None:
