@@ -65,7 +65,7 @@ def kernels_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def copy_known_kernels(source: Path, target: Path) -> None:
-    for file in source.glob("*/kernels-*.json"):
+    for file in (source / "kernels").glob("*.json"):
         copy = target / file.relative_to(source)
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)

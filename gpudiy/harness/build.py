@@ -15,9 +15,10 @@ from typing import NamedTuple
 
 from gpudiy.errors import GpudiyError
 from gpudiy.harness.build_options import DEFAULT_OPTIONS, BuildOptions
+from gpudiy.harness.builder_version import builder_version
 from gpudiy.harness.built import BuiltTest
 from gpudiy.harness.cache import BuildCache
-from gpudiy.harness.checking import builder_version, check_cubin, join_explanations
+from gpudiy.harness.checking import check_cubin, join_explanations
 from gpudiy.harness.kernel_reference import reference_for
 from gpudiy.harness.module import Assembler, PtxTest, Rejected, RejectedTests, assembler_for
 from gpudiy.harness.nvrtc import CompileError
@@ -157,7 +158,7 @@ def _make_built_test(
 def _check_tests(cubin: bytes, meant: dict[str, _Meant], assembler: Assembler) -> Iterator[BuiltTest]:
     """The tests of a cubin with their findings; a test that optcheck does not find unchanged gets a reason."""
     codes = [one.code for one in meant.values()]
-    found = check_cubin(cubin, codes, assembler.architecture, assembler.folder, reference_for(assembler))
+    found = check_cubin(cubin, codes, assembler.architecture, reference_for(assembler))
     for number, (one, check) in enumerate(zip(meant.values(), found.checks, strict=True)):
         for source in one.sources:
             yield _make_built_test(

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 
 from gpudiy.errors import MissingTool, ToolFailure
-from gpudiy.files import write_whole
 from gpudiy.harness.frame import frame_of
 from gpudiy.harness.kernel_check import check_kernels_of
 from gpudiy.harness.kernel_reference import KernelReference, reference_for
+from gpudiy.harness.known_kernels import recall_kernels
 from gpudiy.harness.module import PtxTest, assembler_for
 from gpudiy.harness.source import PREFIX
 from gpudiy.litmus.test import Test
@@ -50,10 +47,9 @@ def check_cubin(
     cubin: bytes,
     codes: Sequence[PtxTest],
     architecture: str,
-    folder: Path | None = None,
     reference: KernelReference | None = None,
 ) -> CubinCheck:
-    """Check every function of a cubin against each test that it runs, and the kernels, unless `folder` knows them."""
+    """Check every function of a cubin against each test that it runs, and the kernels, unless they are known."""
     listing = disassemble_cubin(cubin, architecture)
     tests: dict[str, list[Test]] = {}
     for code in codes:
@@ -65,7 +61,7 @@ def check_cubin(
         found.setdefault(check.kernel, deque()).append(check)
     checks = tuple(found[code.function].popleft() for code in codes)  # of one function: in the order of its tests
     wrong = check_table(cubin, [code.function for code in codes])
-    wrong = wrong or check_around(cubin, listing, architecture, folder, reference)
+    wrong = wrong or check_around(cubin, listing, architecture, reference)
     return CubinCheck(checks, wrong)
 
 
@@ -81,33 +77,15 @@ def check_table(cubin: bytes, functions: Sequence[str]) -> str:
     return ""
 
 
-def check_around(
-    cubin: bytes,
-    listing: str,
-    architecture: str,
-    folder: Path | None = None,
-    reference: KernelReference | None = None,
-) -> str:
-    """What is wrong with the kernels of a cubin; empty if nothing is.
-
-    The kernels of all modules of a toolchain are the same, so the answer is kept, by their code.
-    """
+def check_around(cubin: bytes, listing: str, architecture: str, reference: KernelReference | None = None) -> str:
+    """What is wrong with the kernels of a cubin; empty if nothing is."""
     code = read_code(cubin, PREFIX)
-    known = _KNOWN_KERNELS.get(code.key)
-    kept = None if folder is None else folder / f"kernels-{code.key[:32]}.json"
-    if known is None and kept is not None and kept.is_file():
-        known = str(json.loads(kept.read_text())["wrong"])
-    if known is None:
-        known = reference.find_difference(code) if reference is not None else ""
-        known = known or _run_kernels(listing, architecture, code.banks, compared=reference is not None)
-        if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(kept, json.dumps({"wrong": known}).encode())
-    _KNOWN_KERNELS[code.key] = known
-    return known
 
+    def check() -> str:
+        wrong = reference.find_difference(code) if reference is not None else ""
+        return wrong or _run_kernels(listing, architecture, code.banks, compared=reference is not None)
 
-_KNOWN_KERNELS: dict[str, str] = {}  # what is wrong with kernels, by their code
+    return recall_kernels(code.key, check)
 
 
 def _run_kernels(listing: str, architecture: str, banks: dict[int, bytes], *, compared: bool) -> str:
@@ -160,8 +138,11 @@ def check_binary_kernels(cubin: bytes, functions: Sequence[SassFunction], archit
         return None
     around = [function for function in functions if not function.name.startswith(PREFIX)]
     code = read_code(cubin, PREFIX)
-    compared = _is_compiled_here(code, architecture)
-    wrong = _KNOWN_KERNELS.get(code.key) or check_kernels_of(around, architecture, code.banks, compared=compared)
+
+    def check() -> str:
+        return check_kernels_of(around, architecture, code.banks, compared=_is_compiled_here(code, architecture))
+
+    wrong = recall_kernels(code.key, check)
     if not wrong:
         return Check(KERNELS, Finding.UNCHANGED, architecture=architecture)
     finding = Finding.UNVERIFIABLE if any(reason in wrong for reason in UNDECIDED) else Finding.CHANGED
@@ -174,18 +155,3 @@ def _is_compiled_here(code: CubinCode, architecture: str) -> bool:
         return not reference_for(assembler_for(architecture)).find_difference(code)
     except ToolFailure:
         return False
-
-
-@cache
-def builder_version() -> str:
-    """A hash of the source of what writes and checks the code of tests: when it changes, cached tests are not used."""
-    from hashlib import sha256
-
-    import gpudiy.litmus
-    import optcheck
-
-    digest = sha256()
-    for package in (Path(optcheck.__file__).parent, Path(gpudiy.litmus.__file__).parent, Path(__file__).parent):
-        for path in sorted(package.glob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

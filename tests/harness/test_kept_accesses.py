@@ -30,8 +30,6 @@ try:
 except MissingTool:
     pytest.skip("NVRTC is not there: pip install 'gpudiy[cuda-tools]'", allow_module_level=True)
 
-pytestmark = pytest.mark.usefixtures("kernels_are_known")
-
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ENCODED = re.compile(r"\b((?:LD|ST)[GS]\b[^;]*;)\s*/\* (0x\w+) \*/\s*/\* (0x\w+) \*/")
 TYPES = (ScalarType.U16, ScalarType.S32, ScalarType.B64)

@@ -33,8 +33,6 @@ try:
 except MissingTool as missing:
     pytest.skip(str(missing), allow_module_level=True)
 
-pytestmark = pytest.mark.usefixtures("kernels_are_known")
-
 
 def test_another_order_of_outcomes_is_another_test_with_the_same_code(tmp_path: Path) -> None:
     tests = [read_test(TEXT.format(name=f"t{number}", condition=found)) for number, found in enumerate(SPELLINGS)]
