@@ -14,6 +14,7 @@ from gpudiy.locks.lock_program import LockProgram, ends_thread, is_hole
 from gpudiy.locks.path import AccessStep, FenceStep, HoleStep
 from gpudiy.locks.symbolic_value import (
     NUMBERED,
+    AnyNumber,
     GivenNumber,
     Number,
     OpaqueValue,
@@ -35,7 +36,8 @@ ACCESSES = ("ld", "st", "atom", "red", "membar", "fence")
 UNSUPPORTED = ("call", "trap", "brx", "bar", "barrier", "brkpt", "mbarrier", "cp", "elect", "griddepcontrol")
 MULTIPLY_ADD = re.compile(r"mad\.lo\.([su](?:32|64))\Z")
 LOCAL = "%local"
-SPECIAL = ("%laneid", "%warpid", "%smid", "%clock")
+SPECIAL = ("%laneid", "%warpid", "%smid")
+CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi")
 COUNTED = re.compile(r"%n(tid|ctaid)\.[xyz]\Z")
 
 
@@ -98,6 +100,8 @@ class Executor:
             return SymbolicAddress(name)
         if name.startswith("__local_depot"):
             return SymbolicAddress(LOCAL)
+        if name in CLOCKS:
+            return state.next_number()
         if name in NUMBERED and state.memory is not None:
             return Number(state.given.get("%thread", 0))
         if COUNTED.match(name):

@@ -16,6 +16,7 @@ from gpudiy.locks.lock import Lock, Turn
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, LockPath, LockStep
 from gpudiy.locks.symbolic_value import (
     NUMBERED,
+    AnyNumber,
     ComparedValues,
     ComputedValue,
     GivenNumber,
@@ -228,7 +229,14 @@ class _Writer:
                 return self.held[number]
             case ComputedValue():
                 return self._compute(value, step)
-            case SymbolicAddress() | GivenNumber() | ComparedValues() | JoinedPredicates() | OpaqueValue():
+            case (
+                SymbolicAddress()
+                | GivenNumber()
+                | AnyNumber()
+                | ComparedValues()
+                | JoinedPredicates()
+                | OpaqueValue()
+            ):
                 raise self._unsupported_error(value, step)
 
     def _unsupported_error(self, value: SymbolicValue, step: AccessStep | DecisionStep) -> InputError:
