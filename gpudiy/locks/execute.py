@@ -14,7 +14,6 @@ from gpudiy.locks.lock_program import LockProgram, ends_thread, is_hole
 from gpudiy.locks.path import AccessStep, FenceStep, HoleStep
 from gpudiy.locks.symbolic_value import (
     NUMBERED,
-    AnyNumber,
     GivenNumber,
     Number,
     OpaqueValue,

@@ -171,9 +171,7 @@ class Walker:
             self._assume(way, predicate if truth else predicate.opposite(), position, end)
             yield way, truth
 
-    def _suppose(
-        self, state: WalkState, predicate: ComparedValues, position: int
-    ) -> Iterator[tuple[WalkState, bool]]:
+    def _suppose(self, state: WalkState, predicate: ComparedValues, position: int) -> Iterator[tuple[WalkState, bool]]:
         """Both ways of a decision about a clock or a counter: no read decides it."""
         if any(isinstance(leaf, ReadValue) for leaf in list_leaves(predicate)):
             raise self.program.error(position, "this lock compares memory with a clock or with the counter of a loop")

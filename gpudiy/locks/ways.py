@@ -1,7 +1,7 @@
 """The ways through a lock: every path that matters, however often its loops go round.
 
-A round of a loop is left out of the ways if the walk comes back to the head of the loop in a state in which it was there
-before, and the round changed nothing that other threads see: whatever an execution with this round shows, the same
+A round of a loop is left out of the ways if the walk comes back to the head of the loop in a state in which it was
+there before, and the round changed nothing that other threads see: whatever an execution with this round shows, the same
 execution without the events of the round shows, too. The counter of a loop that goes round any number of times, and a
 clock, become unknown numbers: the exit on giving up is a way like any other. What this does not cover is a gap.
 """
@@ -282,7 +282,9 @@ def _match_values(
             return places[old] == places[new] and renamed.setdefault(old, new) == new
         case ComputedValue(), ComputedValue():
             same = (old.operation, old.type, old.source_type) == (new.operation, new.type, new.source_type)
-            return same and all(_match_values(*pair, renamed, places) for pair in zip(old.sources, new.sources))
+            return same and all(
+                _match_values(*pair, renamed, places) for pair in zip(old.sources, new.sources, strict=False)
+            )
         case ComparedValues(), ComparedValues():
             same = (old.comparison, old.type, old.inverted) == (new.comparison, new.type, new.inverted)
             sides = ((old.left, new.left), (old.right, new.right))
