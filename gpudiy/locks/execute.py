@@ -142,9 +142,10 @@ class Executor:
             return negate(values[0])
         if alu.type is ScalarType.PRED and alu.operation in (isa.AluOperation.AND, isa.AluOperation.OR):
             return join(alu.operation is isa.AluOperation.AND, *values)
-        if alu.operation is isa.AluOperation.SELP or (
-            alu.type is ScalarType.PRED and alu.operation is isa.AluOperation.XOR
-        ):
+        if alu.type is ScalarType.PRED and alu.operation is isa.AluOperation.XOR:
+            one, other = values
+            return join(False, join(True, one, negate(other)), join(True, negate(one), other))
+        if alu.operation is isa.AluOperation.SELP:
             return OpaqueValue(position, ".".join(self.program.statements[position].opcode), values)
         return compute(alu.operation, alu.type, values, alu.source_type)
 

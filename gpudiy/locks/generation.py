@@ -98,8 +98,13 @@ def _combine_ways(lock: Lock, scenario: Scenario) -> Iterator[tuple[int, ...]]:
 
 
 def _list_ways(lock: Lock, part: Part) -> list[int]:
-    """The numbers of the ways that a thread can take; a holder has taken the lock in the direct way."""
+    """The numbers of the ways that a thread can take; a holder has taken the lock in the direct way.
+
+    A thread that does not take another way may have entered in the direct one: only that one tells who stays out.
+    """
     direct = lock.direct
+    if part.enters is False:
+        return [0]
     match part.use:
         case LockUse.PASSER:
             return list(range(1, len(lock.passers) + 1))

@@ -147,8 +147,7 @@ def _find_ways(
     direct = turns[0].path
     others: list[LockPath] = []
     for way in found:
-        covered = way.entered and any(is_covered(way, other, values) for other in (direct, *others))
-        if way.entered and not covered and not (way.acquired == direct.acquired and _is_unreleased(way, values)):
+        if way.entered and not any(_adds_nothing(way, other, values) for other in (direct, *others)):
             others.append(way)
     gaps = list(finder.gaps.values())
     if len(others) > MOST_OTHER_WAYS:
@@ -159,8 +158,12 @@ def _find_ways(
     return tuple(others[:MOST_OTHER_WAYS]), tuple(passers[:MOST_OTHER_WAYS]), tuple(gaps)
 
 
-def _is_unreleased(way: LockPath, values: Values) -> bool:
-    return not _changes(way, way.hole, values)
+def _adds_nothing(way: LockPath, other: LockPath, values: Values) -> bool:
+    """Whether a way shows nothing that another one does not; one that never releases the lock is a taker of it."""
+    if _changes(way, way.hole, values):
+        return is_covered(way, other, values)
+    taking, taking_other = (replace(path, steps=path.steps[: path.hole + 1]) for path in (way, other))
+    return is_covered(taking, taking_other, values)
 
 
 def _changes(way: LockPath, start: int, values: Values) -> bool:

@@ -1,9 +1,9 @@
 """The ways through a lock: every path that matters, however often its loops go round.
 
 A round of a loop is left out of the ways if the walk comes back to the head of the loop in a state in which it was
-there before, and the round changed nothing that other threads see: whatever an execution with this round shows, the same
-execution without the events of the round shows, too. The counter of a loop that goes round any number of times, and a
-clock, become unknown numbers: the exit on giving up is a way like any other. What this does not cover is a gap.
+there before, and the round changed nothing that other threads see: whatever an execution with this round shows, the
+same execution without the events of the round shows, too. The counter of a loop that goes round any number of times,
+and a clock, become unknown numbers: the exit on giving up is a way like any other. What this does not cover is a gap.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class WayFinder:
     def _visit(self, state: WalkState, head: int) -> LoopVisit:
         live = self.walker.flow.live[head]
         registers = {name: value for name, value in state.registers.items() if name in live}
-        facts = frozenset(state.facts)
+        facts = frozenset((*state.facts, *state.supposed))
         return LoopVisit(registers, dict(state.local), facts, len(state.steps), len(state.trace), state.guard)
 
     def _widen(self, state: WalkState, visits: tuple[LoopVisit, ...]) -> None:
@@ -254,7 +254,7 @@ def _cut(steps: tuple[LockStep, ...], first: LoopVisit, last: LoopVisit) -> tupl
 
 
 def _match_visits(before: LoopVisit, now: LoopVisit, state: WalkState) -> dict[SymbolicValue, SymbolicValue] | None:
-    """The reads of an earlier visit with those that stand for them now; None if the visits differ in anything else."""
+    """The reads and clocks of an earlier visit with those that stand for them now; None if the visits differ."""
     places = {step.read: step.position for step in state.steps if isinstance(step, AccessStep) and step.read}
     renamed: dict[SymbolicValue, SymbolicValue] = {}
     if before.registers.keys() != now.registers.keys() or before.local.keys() != now.local.keys():
@@ -266,7 +266,8 @@ def _match_visits(before: LoopVisit, now: LoopVisit, state: WalkState) -> dict[S
             return None
     changed = {old: new for old, new in renamed.items() if old != new}
     for fact in before.facts:
-        if any(leaf in changed for leaf in list_leaves(fact)) and _rename(fact, changed) not in now.facts:
+        concerned = any(leaf in changed or isinstance(leaf, AnyNumber) for leaf in list_leaves(fact))
+        if concerned and _rename(fact, changed) not in now.facts:
             return None
     return renamed
 
@@ -278,13 +279,14 @@ def _match_values(
     places: Mapping[ReadValue, int],
 ) -> bool:
     match old, new:
+        case AnyNumber(step=None), AnyNumber(step=None):
+            return renamed.setdefault(old, new) == new
         case ReadValue(), ReadValue():
             return places[old] == places[new] and renamed.setdefault(old, new) == new
         case ComputedValue(), ComputedValue():
             same = (old.operation, old.type, old.source_type) == (new.operation, new.type, new.source_type)
-            return same and all(
-                _match_values(*pair, renamed, places) for pair in zip(old.sources, new.sources, strict=False)
-            )
+            sources = zip(old.sources, new.sources, strict=False)
+            return same and all(_match_values(*pair, renamed, places) for pair in sources)
         case ComparedValues(), ComparedValues():
             same = (old.comparison, old.type, old.inverted) == (new.comparison, new.type, new.inverted)
             sides = ((old.left, new.left), (old.right, new.right))
