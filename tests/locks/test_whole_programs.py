@@ -55,7 +55,6 @@ def test_an_increment_is_lost_exactly_where_the_answer_says_so(
         assert any(verdict.allowed for verdict in asked) == whole.allowed
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("name", NAMES)
 def test_so_it_is_with_three_threads(name: str) -> None:
     program = known(name).program
