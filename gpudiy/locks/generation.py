@@ -76,8 +76,8 @@ def list_cases(lock: Lock) -> list[Case]:
     """All cases of a lock, question by question."""
     found = []
     for scenario in (*SCENARIOS, *(PASSING if lock.passers else ())):
-        if scenario.undone and not lock.release_variables():
-            continue
+        if scenario.undone and (not lock.release_variables() or any(gap.loud for gap in lock.gaps)):
+            continue  # a failed attempt that is not over may have changed the lock
         for setting in list_settings(len(scenario.parts), lock.spaces, lock.placement):
             retries = len(lock.retries) if scenario.retries else 0
             if scenario not in PASSING:

@@ -149,6 +149,7 @@ class Walker:
         """The state with the predicate true and with it false, or only one of them if the predicate is known."""
         predicate = rebuild(predicate, lambda leaf: self.executor.known_leaf(state, leaf))
         if isinstance(predicate, Number):
+            state.follow_decisions(end)
             yield state, bool(predicate.value)
             return
         if isinstance(predicate, JoinedPredicates):
@@ -163,7 +164,7 @@ class Walker:
         if opaque is not None or not isinstance(predicate, ComparedValues):
             raise self.executor.unsupported_error(opaque.position if opaque is not None else position)
         if any(isinstance(leaf, AnyNumber) for leaf in list_leaves(predicate)):
-            yield from self._suppose(state, predicate, position)
+            yield from self._suppose(state, predicate, position, end)
             return
         known = self._known_truth(state, predicate)
         for truth in (True, False) if known is None else (known,):
@@ -171,7 +172,9 @@ class Walker:
             self._assume(way, predicate if truth else predicate.opposite(), position, end)
             yield way, truth
 
-    def _suppose(self, state: WalkState, predicate: ComparedValues, position: int) -> Iterator[tuple[WalkState, bool]]:
+    def _suppose(
+        self, state: WalkState, predicate: ComparedValues, position: int, end: int
+    ) -> Iterator[tuple[WalkState, bool]]:
         """Both ways of a decision about a clock or a counter: no read decides it."""
         if any(isinstance(leaf, ReadValue) for leaf in list_leaves(predicate)):
             raise self.program.error(position, "this lock compares memory with a clock or with the counter of a loop")
@@ -180,6 +183,7 @@ class Walker:
             if is_possible(supposed):
                 way = state.copy()
                 way.supposed = supposed
+                way.follow_decisions(end)
                 yield way, truth
 
     def _known_truth(self, state: WalkState, predicate: ComparedValues) -> bool | None:

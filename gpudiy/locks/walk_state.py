@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from gpudiy.locks.path import LockStep
+from gpudiy.locks.path import DecisionStep, LockStep
 from gpudiy.locks.symbolic_value import AnyNumber, ComparedValues, ReadValue, SymbolicValue
 
 
@@ -54,6 +54,15 @@ class WalkState:
         """A new number of which nothing else is known."""
         self.numbers += 1
         return AnyNumber(self.numbers, start, step)
+
+    def follow_decisions(self, end: int) -> None:
+        """Make what comes until `end` depend on the last decision: a known predicate is known by the way taken so far.
+
+        So it is with `i` after a loop that a successful attempt leaves before `i` comes to its last value.
+        """
+        at = next((index for index, step in reversed([*enumerate(self.steps)]) if isinstance(step, DecisionStep)), None)
+        if at is not None and self.memory is None and self.guard != at:
+            self.regions.append((end, at))
 
     @property
     def guard(self) -> int | None:

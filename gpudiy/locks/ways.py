@@ -40,6 +40,7 @@ class Gap:
 
     line: int
     text: str
+    loud: bool = False  # a failed attempt changes what other threads see
 
 
 class WayFinder:
@@ -71,9 +72,9 @@ class WayFinder:
                 break
         return sorted(found, key=lambda path: (not path.entered, path.count_accesses_before(), len(path.acquired)))
 
-    def _add_gap(self, position: int, text: str) -> None:
+    def _add_gap(self, position: int, text: str, loud: bool = False) -> None:
         line = self.walker.program.statements[position].place.line
-        self.gaps.setdefault(text, Gap(line, text))
+        self.gaps.setdefault(text, Gap(line, text, loud))
 
     def _is_written(self, state: WalkState) -> bool:
         """Whether the steps of a way can be instructions of a test."""
@@ -103,8 +104,12 @@ class WayFinder:
             loud = self._find_loud(state, visit)
             if loud is None:
                 return False
-            self._add_gap(loud.position, f"a failed attempt writes {loud.variable}: not every number of them is asked")
-            return False
+            self._add_gap(
+                loud.position, f"a failed attempt writes {loud.variable}: not every number of them is asked", loud=True
+            )
+            if len(visits) > 1:
+                return False
+            break
         if len(visits) >= MOST_VISITS:
             self._add_gap(head, "a loop whose rounds differ: not every number of them is asked")
             return False
