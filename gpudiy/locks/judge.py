@@ -68,7 +68,10 @@ def _describe_bounds(lock: Lock) -> list[str]:
         place += ", because the lock is in shared memory"
     elif lock.intent is None:
         place += " (--placement states another)"
-    return [f"2 or 3 {place}"]
+    found = [f"2 or 3 {place}"]
+    if lock.ways:
+        found.append("of 3 threads, one or all leave the direct way into the critical section, all in the same way")
+    return found
 
 
 def _describe_assumptions(lock: Lock, model: Model) -> list[str]:

@@ -155,6 +155,8 @@ def _find_ways(
     if any(way.acquired != direct.acquired and way.released != direct.released for way in others):
         gaps.append(Gap(0, "the release depends on the way in which the lock was taken"))
     passers = [way for way in found if not way.entered and _changes(way, 0, values)]
+    if len(passers) > MOST_OTHER_WAYS:
+        gaps.append(Gap(0, f"{len(passers)} ways change the lock without entering: not all of them are asked"))
     return tuple(others[:MOST_OTHER_WAYS]), tuple(passers[:MOST_OTHER_WAYS]), tuple(gaps)
 
 

@@ -54,6 +54,7 @@ def test_who_enters_without_the_lock_is_inside(name: str) -> None:
     report = check_lock(read(WRONG[name]), models="sc")
     assert report.judgement is Judgement.WRONG
     assert first_witness(report) is Question.MUTUAL_EXCLUSION
+    assert not report.lock.ways or "of 3 threads, one or all leave the direct way" in str(report)
 
 
 @needs_compiler
@@ -207,3 +208,12 @@ def test_the_paths_of_the_library_are_complete() -> None:
     for entry in list_library():
         lock = known(entry.name)
         assert not lock.gaps and not lock.passers and not lock.fault, entry.name
+
+
+@needs_compiler
+def test_a_counter_decides_whether_a_thread_waits_on() -> None:
+    """The value of the counter is not known after the loop, so more ways than there are are asked about."""
+    body = "int i;\n#pragma unroll 1\nfor (i = 0; i < 100; ++i) if (atomicCAS(m, 0, 1) == 0) break;\n"
+    lock = read(body + "while (i == 100 && atomicCAS(m, 0, 1) != 0) ; __threadfence();")
+    assert lock.ways and not lock.gaps
+    assert check_lock(lock, models="sc").judgement is Judgement.RIGHT
