@@ -102,5 +102,6 @@ def exit_code(reports: Sequence[LockReport]) -> int:
     answers = {answer for report in reports for answer in report.answers()}
     if any(report.judgement is Judgement.WRONG for report in reports):
         return ExitCode.NO
-    failed = ExitCode.FAILED if any(report.experiment.failed for report in reports) else ExitCode.FINE
-    return max(failed, *(answer.exit_code for answer in answers), ExitCode.FINE)
+    failed = any(report.experiment.failed or report.lock.gaps for report in reports)
+    code = ExitCode.FAILED if failed else ExitCode.FINE
+    return max(code, *(answer.exit_code for answer in answers), ExitCode.FINE)

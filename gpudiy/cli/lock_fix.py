@@ -25,7 +25,7 @@ examples:
   gpudiy lock fix he-yu-spinlock --models ptx-asplos15
   gpudiy lock fix my-lock.cu --lock take --unlock give
 
-exit code: 0 the lock is right, 1 it is wrong, 2 bad input, 3 the compiler is missing"""
+exit code: 0 the lock is right, 1 it is wrong, 2 bad input, 3 not known, or the compiler is missing"""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -49,12 +49,16 @@ def run(arguments: Namespace) -> int:
         print_rows(fix)
     elif fix.right:
         print(f"{fix.lock.name}: nothing is wrong by {', '.join(fix.models)}")
+    elif fix.unknown:
+        print(f"{fix.lock.name}: no answer by {', '.join(fix.models)}: {fix.unknown}")
     else:
         print_repairs(fix)
     if fix.assumptions and not arguments.json:
         print(format_assumptions(fix.assumptions))
+    if fix.unknown:
+        return ExitCode.FAILED
     if not fix.right and not fix.repairs:
-        say(f"{fix.lock.name}: it is wrong, and no fences, orders, scopes or atomics fix it")
+        say(f"{fix.lock.name}: {fix.lock.fault or 'it is wrong'}, and no fences, orders, scopes or atomics fix it")
     return ExitCode.FINE if fix.right else ExitCode.NO
 
 

@@ -18,6 +18,9 @@ def add_reading_arguments(parser: ArgumentParser) -> None:
     reading.add_argument("--unlock", metavar="NAME", dest="release", help="the function that releases the lock")
     reading.add_argument("--init", metavar="NAME=VALUE", action="append", default=[], type=_initial,
                          help="value of a variable while the lock is free (default: 0, 1 or -1, as works)")  # fmt: skip
+    reading.add_argument("--placement", metavar="P", default=None,
+                         help="how far apart the threads of the lock can be: warp, cta, cluster, gpu or sys "
+                         "(default: cta for a lock in shared memory, else gpu)")  # fmt: skip
     reading.add_argument("--arch", metavar="SM", default=None, help="architecture to compile for (default: sm_75)")
     reading.add_argument("-I", metavar="DIR", dest="includes", action="append", default=[], help="folder of headers")
 
@@ -31,6 +34,7 @@ def add_model_argument(parser: ArgumentParser) -> None:
 
 def reading_of(arguments: Namespace) -> Reading:
     """How the options say that a source is read."""
+    from gpudiy.locks.placement import find_placement
     from gpudiy.locks.read_cuda import ARCHITECTURE
     from gpudiy.locks.source import Reading
 
@@ -39,6 +43,7 @@ def reading_of(arguments: Namespace) -> Reading:
         arguments.arch or ARCHITECTURE,
         tuple(arguments.includes),
         tuple(arguments.init),
+        None if arguments.placement is None else find_placement(arguments.placement),
     )
 
 

@@ -14,7 +14,8 @@ EPILOG = """\
 The name of a test is LOCK+QUESTION+THREADS+PLACEMENT. Placements: all threads in one warp (warp) or one CTA (cta),
 every thread in a different CTA (ctas) or CTA of one cluster (cluster), only the last thread in a different CTA (mixed).
 +gs: the data is in shared space; +sg: the lock is; +ss: both are. +retryN: the last thread fails once before it
-enters. +early: loads inside do not wait for the branch before them. `library` means all locks of the library.
+enters. +wayN…: the ways that the threads take, 0 for the direct one; others are, for example, to give up. +early: loads
+inside do not wait for the branch before them. `library` means all locks of the library.
 
 examples:
   gpudiy lock tests he-yu-spinlock -o tests
@@ -36,6 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     from gpudiy.litmus.printer import print_test
     from gpudiy.locks.generation import build_lock_tests
+    from gpudiy.locks.judge import format_assumptions, list_assumptions
     from gpudiy.locks.question import Question, find_question
     from gpudiy.locks.source import load_locks
 
@@ -49,4 +51,6 @@ def run(arguments: Namespace) -> int:
     for found in tests:
         write_whole(folder / f"{found.test.name}.litmus", print_test(found.test))
     say(f"{format_count(len(tests), 'test')} in {folder}")
+    for lock in locks:
+        say(f"{lock.name}: {format_assumptions(list_assumptions(lock, ()))}")
     return 0

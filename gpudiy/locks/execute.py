@@ -35,7 +35,8 @@ ACCESSES = ("ld", "st", "atom", "red", "membar", "fence")
 UNSUPPORTED = ("call", "trap", "brx", "bar", "barrier", "brkpt", "mbarrier", "cp", "elect", "griddepcontrol")
 MULTIPLY_ADD = re.compile(r"mad\.lo\.([su](?:32|64))\Z")
 LOCAL = "%local"
-SPECIAL = ("%laneid", "%warpid", "%smid", "%clock")
+SPECIAL = ("%laneid", "%warpid", "%smid")
+CLOCKS = ("%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi")
 COUNTED = re.compile(r"%n(tid|ctaid)\.[xyz]\Z")
 
 
@@ -98,6 +99,8 @@ class Executor:
             return SymbolicAddress(name)
         if name.startswith("__local_depot"):
             return SymbolicAddress(LOCAL)
+        if name in CLOCKS:
+            return state.next_number()
         if name in NUMBERED and state.memory is not None:
             return Number(state.given.get("%thread", 0))
         if COUNTED.match(name):
@@ -139,9 +142,10 @@ class Executor:
             return negate(values[0])
         if alu.type is ScalarType.PRED and alu.operation in (isa.AluOperation.AND, isa.AluOperation.OR):
             return join(alu.operation is isa.AluOperation.AND, *values)
-        if alu.operation is isa.AluOperation.SELP or (
-            alu.type is ScalarType.PRED and alu.operation is isa.AluOperation.XOR
-        ):
+        if alu.type is ScalarType.PRED and alu.operation is isa.AluOperation.XOR:
+            one, other = values
+            return join(False, join(True, one, negate(other)), join(True, negate(one), other))
+        if alu.operation is isa.AluOperation.SELP:
             return OpaqueValue(position, ".".join(self.program.statements[position].opcode), values)
         return compute(alu.operation, alu.type, values, alu.source_type)
 

@@ -31,12 +31,16 @@ class CheckedRepair:
 
 @dataclass(frozen=True, slots=True)
 class LockFix:
-    """How to fix a lock: whether it is right already, else the cheapest repairs, if there are any."""
+    """How to fix a lock: whether it is right already, else the cheapest repairs, if there are any.
+
+    `unknown` says why it cannot be known whether the lock is right, if that is so.
+    """
 
     lock: Lock
     models: tuple[str, ...]
     right: bool
     repairs: tuple[CheckedRepair, ...] = ()
+    unknown: str = ""
 
     @property
     def assumptions(self) -> list[tuple[str, str]]:
@@ -44,6 +48,8 @@ class LockFix:
         return list_assumptions(self.lock, self.models)
 
     def __repr__(self) -> str:
+        if self.unknown:
+            return f"<{self.lock.name}: unknown by {', '.join(self.models)}>"
         answer = "right" if self.right else f"wrong, {format_count(len(self.repairs), 'repair')}"
         return f"<{self.lock.name}: {answer} by {', '.join(self.models)}>"
 
@@ -62,6 +68,11 @@ def fix_lock(
     unsupported = repairer.find_unsupported()
     if unsupported is not None:
         raise InputError(f"{loaded.name}: {unsupported}", path=loaded.program.path)
+    if loaded.fault:
+        return LockFix(loaded, tuple(models), right=False)
+    if loaded.gaps:  # no change could be checked
+        unknown = loaded.gaps[0].text if repairer.holds(loaded) else ""
+        return LockFix(loaded, tuple(models), right=False, unknown=unknown)
     found = repairer.find_repairs(most)
     if found and not found[0].changes:
         return LockFix(loaded, tuple(models), right=True)
@@ -83,6 +94,7 @@ def _check_repair(repairer: Repairer, repair: LockRepair, reading: Reading) -> C
 def _is_right(repairer: Repairer, source: str, reading: Reading) -> bool:
     """Whether the changed source, read and compiled again, is right."""
     try:
-        return repairer.holds(read_lock(source, repairer.lock.program.path, reading))
+        lock = read_lock(source, repairer.lock.program.path, reading)
+        return not lock.fault and not lock.gaps and repairer.holds(lock)
     except InputError:
         return False

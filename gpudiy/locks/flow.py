@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cached_property
 
 from gpudiy.errors import near_name
-from gpudiy.litmus.instruction import Branch
+from gpudiy.litmus.instruction import Branch, Register, Variable, destination_of, operands_of
 from gpudiy.locks.lock_program import LockProgram, ends_thread
+from gpudiy.ptx import OpaqueInstruction, PtxStatement
 
 
 class Flow:
@@ -82,6 +83,27 @@ class Flow:
                 stack.append((target, iter(self.after[target])))
         return frozenset(found)
 
+    @property
+    def heads(self) -> frozenset[int]:
+        """The statements that an edge that closes a loop leads to."""
+        return frozenset(head for _, head in self.back_edges)
+
+    @cached_property
+    def live(self) -> list[frozenset[str]]:
+        """The registers whose values may still be used, before every statement."""
+        uses = [_list_uses(statement) for statement in self.program.statements]
+        kills = [_list_kills(statement) for statement in self.program.statements]
+        live: list[frozenset[str]] = [frozenset()] * (self.end + 1)
+        changed = True
+        while changed:
+            changed = False
+            for position in reversed(range(self.end)):
+                after = frozenset[str]().union(*(live[following] for following in self.after[position]))
+                new = uses[position] | (after - kills[position])
+                if new != live[position]:
+                    live[position], changed = new, True
+        return live
+
     @cached_property
     def _joins(self) -> dict[int, int]:
         everything = frozenset(range(self.end + 1))
@@ -99,3 +121,25 @@ class Flow:
             position: max(reach[position] - {position}, key=lambda place: len(reach[place]), default=self.end)
             for position in range(self.end)
         }
+
+
+def _list_uses(statement: PtxStatement) -> frozenset[str]:
+    """The names that a statement reads."""
+    instruction = statement.instruction
+    sources = instruction.sources if isinstance(instruction, OpaqueInstruction) else operands_of(instruction)
+    found = {operand.name for operand in sources if isinstance(operand, (Register, Variable))}
+    found |= {address.base.name for address in statement.addresses if address.base is not None}
+    if statement.guard is not None:
+        found.add(statement.guard.predicate.name)
+    return frozenset(found)
+
+
+def _list_kills(statement: PtxStatement) -> frozenset[str]:
+    """The registers that a statement always overwrites."""
+    instruction = statement.instruction
+    if statement.guard is not None:
+        return frozenset()
+    if isinstance(instruction, OpaqueInstruction):
+        return frozenset(register.name for register in instruction.destinations)
+    destination = destination_of(instruction)
+    return frozenset() if destination is None else frozenset((destination.name,))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from gpudiy.litmus import condition as logic
 from gpudiy.litmus.access import Space
@@ -15,18 +16,22 @@ from gpudiy.litmus.test import InitialMemory, Test
 from gpudiy.locks.lock import Lock
 from gpudiy.locks.path import LockPath
 from gpudiy.locks.placement import Setting, ThreadPlacement, list_settings
-from gpudiy.locks.question import SCENARIOS, Part, Question, Scenario
+from gpudiy.locks.question import PASSING, SCENARIOS, Part, Question, Scenario
 from gpudiy.locks.thread_code import Infeasible, LockThreadCode, LockUse, write_thread_code
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question about a lock in one setting; `retry` is the number of a path with a failed attempt, or 0."""
+    """A question about a lock in one setting; `retry` is the number of a path with a failed attempt, or 0.
+
+    `ways` are the numbers of the ways that the threads take, 0 for the direct one; empty if all take the direct one.
+    """
 
     lock: Lock
     scenario: Scenario
     setting: Setting
     retry: int = 0
+    ways: tuple[int, ...] = ()
 
     @property
     def question(self) -> Question:
@@ -39,7 +44,13 @@ class Case:
     @property
     def name(self) -> str:
         retry = f"+retry{self.retry}" if self.retry else "+early" if self.scenario.early else ""
-        return f"{self.lock.name}+{self.question}+{self.threads}+{self.setting.text}{retry}"
+        ways = f"+way{''.join(map(str, self.ways))}" if self.ways else ""
+        return f"{self.lock.name}+{self.question}+{self.threads}+{self.setting.text}{retry}{ways}"
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What tells the cases of one lock apart."""
+        return self.scenario, self.setting, self.retry, self.ways
 
     @property
     def plain(self) -> Case:
@@ -63,15 +74,44 @@ class LockTest:
 
 def list_cases(lock: Lock) -> list[Case]:
     """All cases of a lock, question by question."""
-    spaces = lock.spaces
     found = []
-    for scenario in SCENARIOS:
-        for setting in list_settings(len(scenario.parts), spaces):
-            if Space.GLOBAL not in spaces and not setting.placement.one_cta:
-                continue
+    for scenario in (*SCENARIOS, *(PASSING if lock.passers else ())):
+        if scenario.undone and (not lock.release_variables() or any(gap.loud for gap in lock.gaps)):
+            continue  # a failed attempt that is not over may have changed the lock
+        for setting in list_settings(len(scenario.parts), lock.spaces, lock.placement):
             retries = len(lock.retries) if scenario.retries else 0
-            found += [Case(lock, scenario, setting, retry) for retry in range(retries + 1)]
+            if scenario not in PASSING:
+                found += [Case(lock, scenario, setting, retry) for retry in range(retries + 1)]
+            found += [Case(lock, scenario, setting, ways=ways) for ways in _combine_ways(lock, scenario)]
     return found
+
+
+def _combine_ways(lock: Lock, scenario: Scenario) -> Iterator[tuple[int, ...]]:
+    """The ways that threads take: any two; of three threads, one or all leave the direct way, and in the same way."""
+    if scenario.early:
+        return
+    for ways in product(*(_list_ways(lock, part) for part in scenario.parts)):
+        others = [way for way in ways if way]
+        together = len(others) <= 1 or (len(others) == len(ways) and len(set(others)) == 1)
+        if others and (len(ways) == 2 or together or scenario in PASSING):
+            yield ways
+
+
+def _list_ways(lock: Lock, part: Part) -> list[int]:
+    """The numbers of the ways that a thread can take; a holder has taken the lock in the direct way.
+
+    A thread that does not take another way may have entered in the direct one: only that one tells who stays out.
+    """
+    direct = lock.direct
+    if part.enters is False:
+        return [0]
+    match part.use:
+        case LockUse.PASSER:
+            return list(range(1, len(lock.passers) + 1))
+        case LockUse.HOLDER:
+            return [0, *(n for n, way in enumerate(lock.ways, 1) if way.acquired == direct.acquired)]
+        case LockUse.TAKER | LockUse.USER:
+            return list(range(len(lock.ways) + 1))
 
 
 def build_lock_tests(
@@ -118,6 +158,8 @@ def build_lock_test(case: Case) -> LockTest | None:
 def _write_code(case: Case, number: int, part: Part, shared: frozenset[str]) -> LockThreadCode:
     last = number == case.threads - 1
     path: LockPath | None = case.lock.retries[case.retry - 1] if case.retry and last else None
+    if case.ways and case.ways[number]:
+        path = (case.lock.passers if part.use is LockUse.PASSER else case.lock.ways)[case.ways[number] - 1]
     section = [replace(operation, variable=_data_name(case.lock, operation.variable)) for operation in part.section]
     return write_thread_code(
         case.lock, case.lock.turns[number], part.use, section, number, path, shared, case.scenario.early
@@ -134,12 +176,9 @@ def _data_name(lock: Lock, name: str) -> str:
 def _choose_spaces(case: Case) -> dict[str, Space]:
     """The space of every variable: the declared one, else that of the setting."""
     spaces = {}
+    known = case.lock.known_spaces
     for name in case.lock.variables:
-        declared = case.lock.program.variables.get(name)
-        declared_space = None if declared is None else declared.space
-        spaces[name] = declared_space or case.setting.lock
-        if declared_space is Space.SHARED and not case.setting.placement.one_cta:
-            spaces[name] = Space.GLOBAL
+        spaces[name] = known.get(name, case.setting.lock)
     for part in case.scenario.parts:
         for operation in part.section:
             spaces[_data_name(case.lock, operation.variable)] = case.setting.data

@@ -15,6 +15,7 @@ from gpudiy.models.library import load_model
 from gpudiy.models.model import Model
 from gpudiy.models.verdict import Verdict
 
+EVERY_MODEL = "every model"
 LIMIT = 120.0  # seconds for one test
 LOOKED_AT = frozenset({"same-warp", "same-cluster"})  # to a model without them some settings are the same
 NO_SHARED_MEMORY = "unsupported-shared-memory"  # the flag of a model that does not speak of shared memory
@@ -38,19 +39,39 @@ def is_asked(case: Case, model: Model) -> bool:
 
 
 def list_assumptions(lock: Lock, models: Iterable[str]) -> list[tuple[str, str]]:
-    """What the judgements of models on a lock rest on beside the models, each with the name of its model."""
-    return [(model, assumption) for model in models for assumption in _describe_assumptions(lock, load_model(model))]
+    """What the judgements of models on a lock rest on beside the models, each with the name of its model.
+
+    `EVERY_MODEL` stands for what they all rest on.
+    """
+    found = [(EVERY_MODEL, assumption) for assumption in _describe_bounds(lock)]
+    found += [(model, assumption) for model in models for assumption in _describe_assumptions(lock, load_model(model))]
+    return found
 
 
 def format_assumptions(assumptions: Iterable[tuple[str, str]]) -> str:
     """One note per assumption."""
-    return "\n".join(f"note: by {model}, {text}" for model, text in assumptions)
+    return "\n".join(
+        f"note: assumed: {text}" if model == EVERY_MODEL else f"note: by {model}, {text}" for model, text in assumptions
+    )
 
 
 def assumption_rows(lock: Lock, assumptions: Iterable[tuple[str, str]]) -> Iterator[dict[str, object]]:
     """What `--json` prints: one row per assumption."""
     for model, text in assumptions:
         yield {"lock": lock.name, "by": model, "assumption": text}
+
+
+def _describe_bounds(lock: Lock) -> list[str]:
+    """What the tests of a lock assume about its threads."""
+    place = f"threads {lock.placement.what}"
+    if lock.intent is None and lock.spaces == (Space.SHARED,):
+        place += ", because the lock is in shared memory"
+    elif lock.intent is None:
+        place += " (--placement states another)"
+    found = [f"2 or 3 {place}"]
+    if lock.ways:
+        found.append("of 3 threads, one or all leave the direct way into the critical section, all in the same way")
+    return found
 
 
 def _describe_assumptions(lock: Lock, model: Model) -> list[str]:
@@ -109,7 +130,7 @@ class LockJudge:
     ) -> tuple[str, Test] | None:
         """The test of a case as the model sees it, with its hash; None if no thread can take its path."""
         plain = simplify_case(case, [load_model(model)])
-        place = (plain.scenario, plain.setting, plain.retry)
+        place = plain.key
         if place not in tests:
             made = build_lock_test(plain)
             tests[place] = None if made is None else (content_hash(made.test), made.test)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
+from gpudiy.errors import InputError, near_name
 from gpudiy.litmus.access import Space
 from gpudiy.litmus.scope_tree import ScopeTree
 
@@ -17,6 +18,7 @@ class ThreadPlacement(StrEnum):
     CLUSTER = "cluster"  # one cluster, one CTA per thread
     CTAS = "ctas"  # one CTA per thread
     MIXED = "mixed"  # the last thread in another CTA
+    DEVICES = "devices"  # one GPU per thread
 
     @property
     def one_cta(self) -> bool:
@@ -30,6 +32,7 @@ class ThreadPlacement(StrEnum):
             ThreadPlacement.CLUSTER: "same cluster",
             ThreadPlacement.CTAS: "different CTAs",
             ThreadPlacement.MIXED: "two CTAs",
+            ThreadPlacement.DEVICES: "different GPUs",
         }[self]
 
     def tree(self, threads: int) -> ScopeTree:
@@ -42,13 +45,58 @@ class ThreadPlacement(StrEnum):
             ThreadPlacement.MIXED: [
                 (number, int(number == last), int(number == last), 0, 0) for number in range(threads)
             ],
+            ThreadPlacement.DEVICES: [(number, number, number, number, number) for number in range(threads)],
         }[self]
         return ScopeTree.of(groups)
 
 
-def _list_placements(threads: int) -> tuple[ThreadPlacement, ...]:
+class WidestPlacement(IntEnum):
+    """How far apart the threads of a lock can be; all narrower placements are meant, too."""
+
+    WARP = 0
+    CTA = 1
+    CLUSTER = 2
+    GPU = 3
+    SYS = 4
+
+    @property
+    def word(self) -> str:
+        return self.name.lower()
+
+    @property
+    def what(self) -> str:
+        return {
+            WidestPlacement.WARP: "in one warp",
+            WidestPlacement.CTA: "in one CTA",
+            WidestPlacement.CLUSTER: "in one cluster of CTAs",
+            WidestPlacement.GPU: "anywhere on one GPU",
+            WidestPlacement.SYS: "on one or on several GPUs",
+        }[self]
+
+
+WIDTHS = {
+    ThreadPlacement.WARP: WidestPlacement.WARP,
+    ThreadPlacement.CTA: WidestPlacement.CTA,
+    ThreadPlacement.CLUSTER: WidestPlacement.CLUSTER,
+    ThreadPlacement.CTAS: WidestPlacement.GPU,
+    ThreadPlacement.MIXED: WidestPlacement.GPU,
+    ThreadPlacement.DEVICES: WidestPlacement.SYS,
+}
+
+
+def find_placement(word: str) -> WidestPlacement:
+    """The placement with this name; raise `InputError` if there is none."""
+    found = next((place for place in WidestPlacement if place.word == word), None)
+    if found is None:
+        names = [place.word for place in WidestPlacement]
+        raise InputError(f"unknown placement {word!r}", hint=near_name(word, names) or f"one of {', '.join(names)}")
+    return found
+
+
+def _list_placements(threads: int, widest: WidestPlacement) -> tuple[ThreadPlacement, ...]:
     """All placements of a number of threads; two threads cannot be mixed."""
-    return tuple(place for place in ThreadPlacement if threads > 2 or place is not ThreadPlacement.MIXED)
+    found = (place for place in ThreadPlacement if WIDTHS[place] <= widest)
+    return tuple(place for place in found if threads > 2 or place is not ThreadPlacement.MIXED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +117,11 @@ class Setting:
         return f"{self.placement}{spaces}"
 
 
-def list_settings(threads: int, lock_spaces: tuple[Space, ...]) -> list[Setting]:
-    """All settings of a number of threads, for a lock that can be in these spaces."""
+def list_settings(threads: int, lock_spaces: tuple[Space, ...], widest: WidestPlacement) -> list[Setting]:
+    """All settings of a number of threads, for a lock that can be in these spaces and is used this far apart."""
     return [
         Setting(placement, lock, data)
-        for placement in _list_placements(threads)
+        for placement in _list_placements(threads, widest)
         for lock in lock_spaces
         for data in Space
         if placement.one_cta or lock is data is Space.GLOBAL

@@ -45,7 +45,10 @@ def read_compiled_program(ptx: str, path: str, source: str, names: tuple[str, ..
     body = (named or with_hole or list(module.kernels) or [PtxKernel("", True, (), (), (), (), ())])[0]
     parameters = [parameter.name for parameter in body.parameters]
     called = dict(zip(parameters, names if len(names) == len(parameters) else parameters, strict=True))
-    statements = tuple(widen(replace(statement, place=_source_place(statement.place))) for statement in body.body)
+    lines = source.count("\n") + 1
+    statements = tuple(
+        widen(replace(statement, place=_source_place(statement.place, lines))) for statement in body.body
+    )
     return LockProgram(statements, body.labels, path, source, _variables(module), called)
 
 
@@ -75,9 +78,10 @@ def _fill(new: str, old: str) -> str:
     return new.ljust(len(old)) if "\n" not in old else new + re.sub(r"[^\n]", " ", old[len(new) :])
 
 
-def _source_place(place: CodePlace) -> CodePlace:
+def _source_place(place: CodePlace, lines: int) -> CodePlace:
+    """The place in a source of so many lines; nowhere for the code of a header or of the kernel that calls the lock."""
     source = place.source
-    if source is None or source.file.rpartition("/")[2] != PROBE_FILE:
+    if source is None or source.file.rpartition("/")[2] != PROBE_FILE or source.line > lines:
         return NOWHERE
     return CodePlace(source.line, source.column)
 

@@ -78,7 +78,7 @@ class Scenario:
     early: bool = False  # loads inside do not wait for the branch before them, as in figure 2.11
 
 
-HOLDER, TAKER, USER = LockUse.HOLDER, LockUse.TAKER, LockUse.USER
+HOLDER, TAKER, USER, PASSER = LockUse.HOLDER, LockUse.TAKER, LockUse.USER, LockUse.PASSER
 
 SCENARIOS = (
     Scenario(Question.MUTUAL_EXCLUSION, (Part(TAKER), Part(TAKER))),
@@ -159,4 +159,14 @@ SCENARIOS = (
     ),
     Scenario(Question.BROKEN_RMW, (Part(HOLDER, enters=None), Part(TAKER), Part(TAKER))),
     Scenario(Question.BROKEN_RMW, (Part(HOLDER, enters=None), Part(TAKER, enters=False)), undone=True),
+)
+
+# Asked of a lock that a thread can change without having entered.
+PASSING = (
+    Scenario(Question.MUTUAL_EXCLUSION, (Part(TAKER), Part(PASSER, enters=None), Part(TAKER))),
+    Scenario(
+        Question.LOST_UPDATE,
+        (Part(USER, (_add_one("x"),)), Part(PASSER, enters=None), Part(USER, (_add_one("x"),))),
+        ("x", (1,)),
+    ),
 )

@@ -251,7 +251,7 @@ class Repairer:
         found: dict[tuple[object, ...], Case] = {}
         for case in list_cases(lock):
             plain = simplify_case(case, self.models)
-            found.setdefault((plain.scenario, plain.setting, plain.retry), plain)
+            found.setdefault(plain.key, plain)
         return list(found.values())
 
     def _is_forbidden(self, case: Case, model: Model) -> bool:

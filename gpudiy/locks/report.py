@@ -19,7 +19,9 @@ from gpudiy.models.library import list_model_names, load_model
 from gpudiy.models.verdict import Answer
 from gpudiy.pictures.writing import write_picture
 
-WITNESS_ORDER = dict.fromkeys((Question.STALE_VALUE, Question.FUTURE_VALUE, *Question))  # the clearest first
+WITNESS_ORDER = dict.fromkeys(  # the clearest first
+    (Question.MUTUAL_EXCLUSION, Question.STALE_VALUE, Question.FUTURE_VALUE, *Question)
+)
 
 
 class Judgement(StrEnum):
@@ -27,7 +29,7 @@ class Judgement(StrEnum):
 
     RIGHT = "right"
     WRONG = "wrong"
-    UNKNOWN = "unknown"  # a model gives no meaning to the lock or ran out of time, or a device failed
+    UNKNOWN = "unknown"  # a model gives no answer, a path of the lock is not asked about, or a device failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,10 @@ class LockReport:
 
     @property
     def judgement(self) -> Judgement:
-        """Wrong if a model allows or a device showed an outcome in question, even if something else is unknown."""
+        """Wrong if a model allows or a device showed an outcome in question, even if something else is unknown.
+
+        A lock that is never released is wrong without any model.
+        """
         by_models = {self.judgement_by(model) for model in self.models}
         if Judgement.WRONG in by_models or self.experiment.shows(self.lock):
             return Judgement.WRONG
@@ -51,9 +56,10 @@ class LockReport:
     def judgement_by(self, model: str) -> Judgement:
         """The judgement of one model."""
         answers = self.answers(model)
-        if Answer.ALLOWED in answers:
+        if Answer.ALLOWED in answers or self.lock.fault:
             return Judgement.WRONG
-        return Judgement.RIGHT if answers == {Answer.FORBIDDEN} else Judgement.UNKNOWN
+        complete = answers == {Answer.FORBIDDEN} and not self.lock.gaps
+        return Judgement.RIGHT if complete else Judgement.UNKNOWN
 
     def answers(self, model: str | None = None) -> set[Answer]:
         """The different answers of a model, or of all models."""
@@ -67,7 +73,8 @@ class LockReport:
     def reason(self, model: str) -> str:
         """Why a model has no answer; empty if it has one for every question."""
         undecided = (found for found in self.verdicts if found.model == model and found.verdict.undecided)
-        return next((found.verdict.reason for found in undecided), "")
+        gaps = (f"line {gap.line}: {gap.text}" if gap.line else gap.text for gap in self.lock.gaps)
+        return next((found.verdict.reason for found in undecided), next(gaps, ""))
 
     def find_witness(self, model: str, question: Question) -> LockWitness | None:
         """The simplest execution that shows that the lock is wrong; None if the model forbids the outcome."""
@@ -106,7 +113,7 @@ class LockReport:
     def __repr__(self) -> str:
         by_models = []
         for model in self.models:
-            wrong = ", ".join(self.wrong_questions(model))
+            wrong = ", ".join([*self.wrong_questions(model), *(["never released"] if self.lock.fault else [])])
             by_models.append(f"{self.judgement_by(model)} by {model}" + (f" ({wrong})" if wrong else ""))
         return f"<{self.lock.name}: {'; '.join(by_models)}>"
 

@@ -54,6 +54,10 @@ def report_rows(report: LockReport) -> Iterator[dict[str, object]]:
                "reason": found.verdict.reason}  # fmt: skip
     for run in report.experiment.runs_of(report.lock):
         yield _run_row(run)
+    if report.lock.fault:
+        yield {"lock": report.lock.name, "fault": report.lock.fault}
+    for gap in report.lock.gaps:
+        yield {"lock": report.lock.name, "gap": gap.text, "line": gap.line}
     yield from assumption_rows(report.lock, report.assumptions)
     for remark in report.remarks:
         yield {"lock": report.lock.name, "remark": remark.kind, "line": remark.line, "text": remark.text}
@@ -81,7 +85,8 @@ def _judgement_text(report: LockReport, model: str) -> str:
     name = report.lock.name
     match report.judgement_by(model):
         case Judgement.WRONG:
-            return f"{name} is wrong by {model}: {', '.join(report.wrong_questions(model))}"
+            wrong = [*report.wrong_questions(model), *([report.lock.fault] if report.lock.fault else [])]
+            return f"{name} is wrong by {model}: {', '.join(wrong)}"
         case Judgement.UNKNOWN:
             return f"{name}: no answer by {model}: {report.reason(model)}"
         case Judgement.RIGHT:
@@ -92,7 +97,8 @@ def _short_judgement(report: LockReport, model: str) -> str:
     judgement, answers = report.judgement_by(model), report.answers(model)
     if judgement is not Judgement.UNKNOWN:
         return str(judgement)
-    return next((str(answer) for answer in WORST_FIRST if answer in answers and answer.undecided), "not asked")
+    none = "unknown" if report.lock.gaps else "not asked"
+    return next((str(answer) for answer in WORST_FIRST if answer in answers and answer.undecided), none)
 
 
 def _witness_texts(report: LockReport, witness: LockWitness) -> Iterator[str]:
@@ -122,7 +128,7 @@ def _case_row(found: CaseVerdict) -> dict[str, object]:
     case = found.case
     return {"lock": case.lock.name, "test": case.name, "question": case.question, "threads": case.threads,
             "placement": case.setting.placement, "lock_space": case.setting.lock, "data_space": case.setting.data,
-            "retry": case.retry, "early": case.scenario.early}  # fmt: skip
+            "retry": case.retry, "early": case.scenario.early, "ways": list(case.ways)}  # fmt: skip
 
 
 def _run_row(run: LockTestRun) -> dict[str, object]:

@@ -14,6 +14,7 @@ from gpudiy.locks.lock import Lock, follow_lock
 from gpudiy.locks.lock_description import read_description
 from gpudiy.locks.lock_program import LockProgram
 from gpudiy.locks.names import Pair
+from gpudiy.locks.placement import WidestPlacement
 from gpudiy.locks.ptx_source import read_ptx
 from gpudiy.locks.read_cuda import ARCHITECTURE, read_cuda
 
@@ -31,6 +32,7 @@ class Reading:
     architecture: str = ARCHITECTURE
     includes: tuple[str, ...] = ()
     initial: tuple[tuple[str, int], ...] = ()
+    placement: WidestPlacement | None = None  # how far apart the threads are; None: as the space of the lock allows
 
 
 PLAIN = Reading()
@@ -76,7 +78,7 @@ def read_lock(text: str, path: str, reading: Reading = PLAIN) -> Lock:
     if len(text) > LARGEST:
         raise InputError(f"this file is too large for a lock: it has more than {LARGEST:,} characters", path=path)
     name = re.sub(r"[^\w.-]", "-", Path(path).stem, flags=re.ASCII)  # it becomes part of the names of tests
-    return follow_lock(name, read_program(text, path, reading), dict(reading.initial) or None)
+    return follow_lock(name, read_program(text, path, reading), dict(reading.initial) or None, reading.placement)
 
 
 def read_program(text: str, path: str, reading: Reading = PLAIN) -> LockProgram:

@@ -34,6 +34,18 @@ class GivenNumber:
 
 
 @dataclass(frozen=True, slots=True)
+class AnyNumber:
+    """A number of which little is known: a clock, or the counter of a loop that goes round any number of times.
+
+    With a `step` it is `start` plus a multiple of the step; `number` tells such numbers of one path apart.
+    """
+
+    number: int
+    start: int = 0
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ReadValue:
     """The value that an access read; `number` counts the reads along a path."""
 
@@ -84,7 +96,15 @@ class OpaqueValue:
 
 
 SymbolicValue = (
-    Number | SymbolicAddress | GivenNumber | ReadValue | ComputedValue | ComparedValues | JoinedPredicates | OpaqueValue
+    Number
+    | SymbolicAddress
+    | GivenNumber
+    | AnyNumber
+    | ReadValue
+    | ComputedValue
+    | ComparedValues
+    | JoinedPredicates
+    | OpaqueValue
 )
 
 TRUE, FALSE = Number(1), Number(0)
@@ -159,7 +179,7 @@ def negate(predicate: SymbolicValue) -> SymbolicValue:
             return predicate.opposite()
         case JoinedPredicates(every=every, parts=(one, other)):
             return JoinedPredicates(not every, (negate(one), negate(other)))
-        case SymbolicAddress() | GivenNumber() | ReadValue() | ComputedValue() | OpaqueValue():
+        case SymbolicAddress() | GivenNumber() | AnyNumber() | ReadValue() | ComputedValue() | OpaqueValue():
             return predicate
 
 
@@ -184,7 +204,7 @@ def rebuild(value: SymbolicValue, change: Callable[[SymbolicValue], SymbolicValu
             return join(every, rebuild(one, change), rebuild(other, change))
         case SymbolicAddress():
             return SymbolicAddress(value.variable, rebuild(value.offset, change))
-        case Number() | GivenNumber() | ReadValue() | OpaqueValue():
+        case Number() | GivenNumber() | AnyNumber() | ReadValue() | OpaqueValue():
             return change(value)
 
 
@@ -199,5 +219,17 @@ def find_opaque(value: SymbolicValue) -> OpaqueValue | None:
             return find_opaque(left) or find_opaque(right)
         case JoinedPredicates(parts=(one, other)):
             return find_opaque(one) or find_opaque(other)
-        case Number() | SymbolicAddress() | GivenNumber() | ReadValue():
+        case Number() | SymbolicAddress() | GivenNumber() | AnyNumber() | ReadValue():
             return None
+
+
+def list_leaves(value: SymbolicValue) -> list[SymbolicValue]:
+    """The numbers, reads and opaque values that a value is computed from."""
+    found: list[SymbolicValue] = []
+
+    def keep(leaf: SymbolicValue) -> SymbolicValue:
+        found.append(leaf)
+        return leaf
+
+    rebuild(value, keep)
+    return found

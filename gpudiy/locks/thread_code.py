@@ -16,6 +16,7 @@ from gpudiy.locks.lock import Lock, Turn
 from gpudiy.locks.path import AccessStep, DecisionStep, FenceStep, HoleStep, LockPath, LockStep
 from gpudiy.locks.symbolic_value import (
     NUMBERED,
+    AnyNumber,
     ComparedValues,
     ComputedValue,
     GivenNumber,
@@ -38,6 +39,7 @@ class LockUse(StrEnum):
     HOLDER = "holder"  # holds the lock at the start, does its critical section, releases the lock
     TAKER = "taker"  # acquires the lock, does its critical section
     USER = "user"  # acquires the lock, does its critical section, releases the lock
+    PASSER = "passer"  # does not get the lock, and passes by
 
 
 class SectionOperationKind(StrEnum):
@@ -74,12 +76,13 @@ class LockThreadCode:
     types: dict[str, ScalarType] = field(default_factory=dict)
     reads: list[str] = field(default_factory=list)
     marker: str = ""
+    guarded: bool = False  # whether a decision guards the critical section
     tests: list[tuple[str, int] | None] = field(default_factory=list)  # decisions: a register and what it must hold
 
     @property
     def entered(self) -> Expression:
         """The thread entered: it read a certain value from the lock, or set its marker register."""
-        if len(self.tests) == 1 and self.tests[0] is not None:
+        if self.guarded and len(self.tests) == 1 and self.tests[0] is not None:
             name, value = self.tests[0]
             return Compare(Comparison.EQ, FinalRegister(self.thread, name), Constant(value))
         return Compare(Comparison.EQ, FinalRegister(self.thread, self.marker), Constant(1))
@@ -125,7 +128,7 @@ class _Writer:
         self.computed: dict[SymbolicValue, isa.Register] = {}
 
     def write(self, path: LockPath, use: LockUse) -> LockThreadCode:
-        hole = path.hole
+        hole = path.hole if path.entered else len(path.steps)
         for index, step in enumerate(path.steps):
             if use is LockUse.HOLDER and index < hole:
                 self._skip(index, step)
@@ -159,6 +162,7 @@ class _Writer:
 
     def _write_section(self, step: LockStep, use: LockUse) -> None:
         guard = self._guard(step)
+        self.code.guarded = guard is not None
         if use is not LockUse.HOLDER:
             marker = self._register(ScalarType.S32)
             self.code.marker = marker.name
@@ -228,7 +232,9 @@ class _Writer:
                 return self.held[number]
             case ComputedValue():
                 return self._compute(value, step)
-            case SymbolicAddress() | GivenNumber() | ComparedValues() | JoinedPredicates() | OpaqueValue():
+            case (
+                SymbolicAddress() | GivenNumber() | AnyNumber() | ComparedValues() | JoinedPredicates() | OpaqueValue()
+            ):
                 raise self._unsupported_error(value, step)
 
     def _unsupported_error(self, value: SymbolicValue, step: AccessStep | DecisionStep) -> InputError:

@@ -12,6 +12,7 @@ from gpudiy.locks.lock_program import LockProgram, ends_thread
 from gpudiy.locks.path import DecisionStep, LockPath
 from gpudiy.locks.symbolic_value import (
     TRUE,
+    AnyNumber,
     ComparedValues,
     GivenNumber,
     JoinedPredicates,
@@ -19,9 +20,11 @@ from gpudiy.locks.symbolic_value import (
     ReadValue,
     SymbolicValue,
     find_opaque,
+    list_leaves,
     negate,
     rebuild,
 )
+from gpudiy.locks.unknown_number import is_possible
 from gpudiy.locks.variable_names import VariableNames
 from gpudiy.locks.walk_state import WalkState
 
@@ -52,14 +55,14 @@ class Walker:
             state = waiting.pop()
             ended = False
             while not ended:
-                states = list(self._step(state))
+                states = list(self.step(state))
                 waiting += states[1:]
                 if not states:
                     break
                 state = states[0]
                 ended = state.position >= self.flow.end
             if ended:
-                found.append(self._make_path(state))
+                found.append(self.make_path(state))
             if len(found) > MOST_PATHS:
                 raise self.program.error(self.program.hole, f"this lock has too many paths (more than {MOST_PATHS})")
         return sorted(found, key=lambda path: (not path.entered, path.count_accesses_before(), len(path.acquired)))
@@ -75,13 +78,14 @@ class Walker:
                 break
             state = waiting.pop(0)
             while state.position < self.flow.end and len(state.trace) < MOST_STATEMENTS:
-                state, *others = self._step(state)  # with known memory no path ends early
+                state, *others = self.step(state)  # with known memory no path ends early
                 waiting += others
             if state.position == self.flow.end and self.program.hole in state.trace:
-                return self._make_path(state)
+                return self.make_path(state)
         return None
 
-    def _make_path(self, state: WalkState) -> LockPath:
+    def make_path(self, state: WalkState) -> LockPath:
+        """The path of a walk that has come to its end."""
         hole = next((index for index, at in enumerate(state.trace) if at == self.program.hole), None)
         memory = () if state.memory is None else tuple(state.memory.items())
         given = tuple((name, value) for name, value in state.given.items() if not name.startswith("%"))
@@ -96,8 +100,14 @@ class Walker:
             given,
         )
 
-    def _step(self, state: WalkState) -> Iterator[WalkState]:
-        """The states after the next statement; none if the path has too many failed attempts."""
+    def step(self, state: WalkState, bounded: bool = True) -> Iterator[WalkState]:
+        """The states after the next statement; if `bounded`, none if the path has too many failed attempts."""
+        for following, target in self._list_following(state):
+            if not bounded or not self._is_too_long(following, target):
+                following.position = target
+                yield following
+
+    def _list_following(self, state: WalkState) -> Iterator[tuple[WalkState, int]]:
         position = state.position
         statement = self.program.statements[position]
         while state.regions and state.regions[-1][0] == position:
@@ -108,7 +118,7 @@ class Walker:
             yield from self._select(state, position, instruction)
             return
         if statement.guard is None:
-            yield from self._go_to(state, self.executor.execute(state, position))
+            yield state, self.executor.execute(state, position)
             return
         name = statement.guard.predicate.name
         if name not in state.registers:
@@ -118,22 +128,20 @@ class Walker:
         branches = isinstance(instruction, Branch) or ends_thread(statement)
         end = self.flow.join(position) if branches else position + 1
         for way, taken in self._decide_predicate(state, predicate, position, end):
-            yield from self._go_to(way, self.executor.execute(way, position) if taken else position + 1)
+            yield way, self.executor.execute(way, position) if taken else position + 1
 
-    def _select(self, state: WalkState, position: int, choice: Alu) -> Iterator[WalkState]:
+    def _select(self, state: WalkState, position: int, choice: Alu) -> Iterator[tuple[WalkState, int]]:
         """Choose between two values; everything after it may depend on the choice."""
         one, other, predicate = (self.executor.value(state, source, position) for source in choice.sources)
         for way, taken in self._decide_predicate(state, predicate, position, self.flow.end):
             way.registers[choice.destination.name] = one if taken else other
-            yield from self._go_to(way, position + 1)
+            yield way, position + 1
 
-    def _go_to(self, state: WalkState, target: int) -> Iterator[WalkState]:
-        if (state.position, target) in self.flow.back_edges and state.memory is None:
-            state.rounds += 1
-            if state.rounds > MOST_ROUNDS + (self.program.hole in state.trace):
-                return
-        state.position = target
-        yield state
+    def _is_too_long(self, state: WalkState, target: int) -> bool:
+        if (state.position, target) not in self.flow.back_edges or state.memory is not None:
+            return False
+        state.rounds += 1
+        return state.rounds > MOST_ROUNDS + (self.program.hole in state.trace)
 
     def _decide_predicate(
         self, state: WalkState, predicate: SymbolicValue, position: int, end: int
@@ -141,6 +149,7 @@ class Walker:
         """The state with the predicate true and with it false, or only one of them if the predicate is known."""
         predicate = rebuild(predicate, lambda leaf: self.executor.known_leaf(state, leaf))
         if isinstance(predicate, Number):
+            state.follow_decisions(end)
             yield state, bool(predicate.value)
             return
         if isinstance(predicate, JoinedPredicates):
@@ -154,11 +163,28 @@ class Walker:
         opaque = find_opaque(predicate)
         if opaque is not None or not isinstance(predicate, ComparedValues):
             raise self.executor.unsupported_error(opaque.position if opaque is not None else position)
+        if any(isinstance(leaf, AnyNumber) for leaf in list_leaves(predicate)):
+            yield from self._suppose(state, predicate, position, end)
+            return
         known = self._known_truth(state, predicate)
         for truth in (True, False) if known is None else (known,):
             way = state.copy() if known is None and truth else state
             self._assume(way, predicate if truth else predicate.opposite(), position, end)
             yield way, truth
+
+    def _suppose(
+        self, state: WalkState, predicate: ComparedValues, position: int, end: int
+    ) -> Iterator[tuple[WalkState, bool]]:
+        """Both ways of a decision about a clock or a counter: no read decides it."""
+        if any(isinstance(leaf, ReadValue) for leaf in list_leaves(predicate)):
+            raise self.program.error(position, "this lock compares memory with a clock or with the counter of a loop")
+        for truth in (True, False):
+            supposed = state.supposed | {predicate if truth else predicate.opposite()}
+            if is_possible(supposed):
+                way = state.copy()
+                way.supposed = supposed
+                way.follow_decisions(end)
+                yield way, truth
 
     def _known_truth(self, state: WalkState, predicate: ComparedValues) -> bool | None:
         if predicate in state.facts:

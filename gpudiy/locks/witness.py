@@ -25,6 +25,7 @@ PREFERRED = (
     ThreadPlacement.CLUSTER,
     ThreadPlacement.MIXED,
     ThreadPlacement.WARP,
+    ThreadPlacement.DEVICES,
 )
 
 
@@ -56,7 +57,7 @@ def simplest_case(verdicts: Sequence[CaseVerdict], question: Question, model: st
     wrong = [f.case for f in verdicts if f.model == model and f.case.question is question and f.verdict.allowed]
     order = {placement: index for index, placement in enumerate(PREFERRED)}
     return min(
-        wrong, key=lambda c: (c.threads, c.scenario.early, c.retry, order[c.setting.placement], c.setting.text),
+        wrong, key=lambda c: (c.threads, c.scenario.early, c.ways, c.retry, order[c.setting.placement], c.setting.text),
         default=None,
     )  # fmt: skip
 

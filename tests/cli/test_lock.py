@@ -75,6 +75,7 @@ def test_many_locks_are_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
         ["lock", "ptx-asplos15"], [WRONG, "wrong"], [RIGHT, "right"],
     ]  # fmt: skip
     assert notes.splitlines() == [
+        "note: assumed: 2 or 3 threads anywhere on one GPU (--placement states another)",
         "note: by ptx-asplos15, plain accesses of global memory count as .cg: no L1 cache holds this memory",
         "note: by ptx-asplos15, settings with shared memory are left out: the model does not cover it",
     ]
@@ -90,7 +91,9 @@ def test_fix(capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing is wrong" in out and "note: by ptx-asplos15, plain accesses of global memory count as .cg" in out
     assert main(["lock", "fix", RIGHT, "-m", "ptx-asplos15,ptx-6.0", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert {row["by"] for row in rows} == {"ptx-asplos15"} and any(".cg" in row["assumption"] for row in rows)
+    assert {row["by"] for row in rows} == {"every model", "ptx-asplos15"} and any(
+        ".cg" in row["assumption"] for row in rows
+    )
 
 
 @pytest.mark.parametrize(
